@@ -31,8 +31,8 @@ class Sent(Struct):
     error: str = ""
 
 
-def lists(bench: Bench) -> Messages:
-    return Messages(bench.store, list, KeyRing((), bytes), _send_nothing)
+def lists(bench: Bench, *in_flight: int) -> Messages:
+    return Messages(bench.store, lambda: in_flight, KeyRing((), bytes), _send_nothing)
 
 
 async def _send_nothing(_sends: Sequence[Send]) -> list[Receipt]:
@@ -202,6 +202,32 @@ async def test_tenants_see_only_theirs(bench: Bench) -> None:
     assert await ids(bench) == [ours]
     assert await ids(bench, tenant="acme", queue="shop") == [theirs]
     assert await ids(bench, tenant=None) == sorted([ours, theirs], reverse=True)
+
+
+async def test_what_is_sent_now_is_listed_for_its_tenant_and_queue_only(bench: Bench) -> None:
+    """In flight are the messages of everybody whom this process serves."""
+    ours = [await bench.send(await bench.queue(name)) for name in ("shop", "bank")]
+    theirs = await bench.send(await bench.queue(server="acme", tenant="acme"))
+    held = lists(bench, *ours, theirs)
+
+    async def found(queue: str | None = None, tenant: str | None = "default") -> list[int]:
+        page = await held.list(state="sending", order="oldest", queue=queue, tenant=tenant)
+        return [to_number(one.id) for one in page.messages]
+
+    assert await found() == ours
+    assert await found(tenant="acme") == [theirs]
+    assert await found("shop") == ours[:1]
+    assert await found("ba*") == ours[1:]
+    assert await found("shop", None) == [ours[0], theirs]
+
+
+async def test_a_finished_message_is_not_said_to_be_sent_now(bench: Bench) -> None:
+    """It finished after this process told what it sends."""
+    number = await bench.send(await bench.queue())
+    message = await bench.only((await bench.take()).id)
+    await bench.record([bench.result(message, Move.deliver)])
+    (one,) = (await lists(bench, number).list(state="delivered")).messages
+    assert to_number(one.id) == number
 
 
 async def test_ordered_messages_are_listed_by_their_key(bench: Bench) -> None:

@@ -78,7 +78,8 @@ async def send_all(road: Postroad, *tenants: str) -> None:
 
 async def exported(road: Postroad, tenant: str, recipient: str = "") -> list[dict[str, Any]]:
     """The lines of an export."""
-    pieces = [piece async for piece in road.privacy.export(tenant=tenant, recipient=recipient)]
+    whose = recipient or None
+    pieces = [piece async for piece in road.privacy.export(tenant=tenant, recipient=whose)]
     return [msgspec.json.decode(line) for line in b"".join(pieces).splitlines()]
 
 

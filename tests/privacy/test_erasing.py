@@ -60,6 +60,7 @@ async def test_a_tenant_is_erased_whole_and_another_is_untouched(dsn: str, folde
         for tenant in ("acme", "blue"):
             await move_in(road, tenant, folder)
         await send_all(road, "acme", "blue")
+        assert (await road.messages.list(tenant="acme", queue="job")).messages
         before = await counted(dsn)
         assert {name for name in ERASED if before.get(name) == 0} <= NOT_MADE | STAYS
         others = await exported(road, "blue")
@@ -268,6 +269,8 @@ async def test_bad_questions_say_what_to_do(dsn: str) -> None:
             await road.privacy.erase()
         with pytest.raises(BadInput, match="name one"):
             await road.privacy.erase(tenant="*")
+        with pytest.raises(BadInput, match="recipient is empty"):
+            await road.privacy.erase(tenant="acme", recipient="")
         with pytest.raises(UnknownErasure):
             await road.privacy.erasure(99)
         other = await road.privacy.erase(tenant="acme")

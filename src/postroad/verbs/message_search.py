@@ -26,6 +26,7 @@ LOOKED_AT_MAX: Final = 5_000
 """Messages that are looked at for one page, where no index serves a filter."""
 COMPARED: Final = 500
 """Messages that are read at once to be compared."""
+UNFINISHED: Final = (Shelf.message, Shelf.broker)
 
 
 class Search:
@@ -136,7 +137,8 @@ class Search:
         name = self._names.queues.get(rung.queue if rung else row.owner)
         if name is None or (row.shelf is Shelf.message and rung is None):
             return None
-        if row.id in self._in_flight and (rung is None or rung.level >= 0):
+        uncertain = rung is not None and rung.level < 0
+        if row.id in self._in_flight and row.shelf in UNFINISHED and not uncertain:
             row, rung = replace(row, state=State.sending), None
         return shown(row, *name, rung)
 
@@ -144,9 +146,9 @@ class Search:
         which = self._which
         if which.state is not None and message.state is not which.state:
             return False
-        if self._scope is None and not (
-            which.tenant in (None, message.tenant) and message.queue.startswith(which.prefix)
-        ):
+        if which.tenant not in (None, message.tenant):
+            return False
+        if not message.queue.startswith(which.prefix):
             return False
         if not self._compares:
             return True

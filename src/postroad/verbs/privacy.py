@@ -93,6 +93,8 @@ class PrivacyVerbs:
 
 def meant(tenant: str | None, recipient: str | None) -> Subject:
     """Whose data is meant; BadInput if nobody is named."""
+    if recipient == "":  # a variable that was empty must not erase a whole tenant
+        raise BadInput("recipient is empty: name one, or leave it out for all of the tenant")
     if not tenant and not recipient:
         raise BadInput("say whose: recipient=…, or tenant=… for all that is stored of a tenant")
     named = tenant or DEFAULT_TENANT

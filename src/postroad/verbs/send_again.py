@@ -10,7 +10,7 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NoBody, UnknownMessage
 from postroad.model.ids import to_number, to_text
 from postroad.model.keyring import KeyRing
-from postroad.model.listing import ListFilter, ListOrder, MessagePage
+from postroad.model.listing import LAST_ID, ListFilter, ListOrder, MessagePage
 from postroad.model.private_headers import opened_headers
 from postroad.model.states import State
 from postroad.ports.bodies import StoredBody
@@ -21,7 +21,8 @@ AGAIN_OF: Final = "postroad-again-of"
 """The header of a message that was sent again: the id of the one before."""
 SLICE: Final = 100
 """Messages that one transaction sends again."""
-IDS_MAX: Final = 1_000
+IDS_MAX: Final = 100
+"""Their bodies are in memory together, each of up to a megabyte."""
 KEY_CHARACTERS_MAX: Final = 200
 SENDABLE: Final = (State.delivered, State.dead)
 
@@ -76,14 +77,17 @@ class SendAgain:
         before_ms = self._store.clock.now_ms() + 1
         until_ms = min(which.until_ms, before_ms)
         which = replace(which, order=ListOrder.oldest, until_ms=until_ms)
-        said, after = SentAgain(), ""
+        said, after, first_new = SentAgain(), "", LAST_ID
         while True:
             page = await self._page(which, min(SLICE, most - said.sent - said.repeated), after)
-            numbers = [to_number(one.id) for one in page.messages]
+            found = [to_number(one.id) for one in page.messages]
+            # One that this call sent may have finished within its first millisecond.
+            numbers = [number for number in found if number < first_new]
             bodies = await self._bodies(numbers, which.tenant)
             kept = [bodies[number] for number in numbers if number in bodies]
             receipts = [] if dry_run else await self._send(kept, key)
-            repeated = sum(receipt.duplicate for receipt in receipts)
+            new = [to_number(receipt.id) for receipt in receipts if not receipt.duplicate]
+            first_new, repeated = min([first_new, *new]), len(receipts) - len(new)
             said = SentAgain(
                 said.sent + len(kept) - repeated,
                 said.repeated + repeated,

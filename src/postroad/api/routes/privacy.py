@@ -41,7 +41,7 @@ async def privacy_export(request: Request, asked: PrivacyRequest) -> Stream:
     secrets."""
     subject = _subject(request, asked)
     privacy = request.road.privacy
-    pieces = privacy.export(tenant=subject.tenant, recipient=subject.recipient)
+    pieces = privacy.export(tenant=subject.tenant, recipient=asked.recipient or None)
     return Stream(pieces, media_type=NDJSON)
 
 
@@ -50,7 +50,8 @@ async def privacy_erase(request: Request, asked: PrivacyRequest) -> Erasure:
     """Erase all that is stored about a recipient, or about the whole tenant. The job is stored when
     this answers, and goes on by itself."""
     subject = _subject(request, asked)
-    made = await request.road.privacy.erase(tenant=subject.tenant, recipient=subject.recipient)
+    privacy = request.road.privacy
+    made = await privacy.erase(tenant=subject.tenant, recipient=asked.recipient or None)
     request.noted["erasure"] = str(made.id)
     request.context.access.forget()  # its tokens end
     return made

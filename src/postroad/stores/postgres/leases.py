@@ -14,7 +14,7 @@ from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue, Rung
 from postroad.model.hours import OpenHours
-from postroad.model.record import Claim, Look, Reading, Reaped, Release, View, Want
+from postroad.model.record import Claim, Look, LostWorker, Reading, Reaped, Release, View, Want
 from postroad.model.tenant_turns import soon_again
 from postroad.ports.store import Levels, Names
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, flat, literal
@@ -129,7 +129,7 @@ class Beaten(StoreAnswer, frozen=True):
 class Lost(StoreAnswer, frozen=True):
     """Lanes that lost their owners."""
 
-    lost: int = 0
+    lost: tuple[LostWorker, ...] = ()
     owned: bool = False
     wishes: int = 0
 

@@ -21,6 +21,7 @@ from postroad.stores.sqlite import control
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.collecting import delete_queue
 from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.recording import forget
 
 
 class SqliteErasing(SqliteBase, ErasureTable):
@@ -78,12 +79,20 @@ def _queues(db: Database, ids: str) -> int:
     return len(numbers)
 
 
+def _finished(db: Database, statement: str, ids: str) -> int:
+    gone = db.all(statement, ids)
+    forget(db, gone)
+    return len(gone)
+
+
 def _recipient(db: Database, campaign: int, n: int) -> int:
     db.run("erase_recipient_count", campaign, n)
     return db.changed("erase_recipient", campaign, n)
 
 
 BY_HAND: Final[dict[str, Callable[..., int]]] = {
+    "erase_dead": lambda db, ids: _finished(db, "erase_dead", ids),
+    "erase_history": lambda db, ids: _finished(db, "erase_history", ids),
     "erase_queue": _queues,
     "erase_recipient": _recipient,
 }

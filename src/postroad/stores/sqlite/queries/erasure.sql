@@ -82,11 +82,11 @@ delete from webhook_try where message_id in (select value from json_each(?1))
 
 -- name: erase_history
 -- Delete finished messages.
-delete from history where id in (select value from json_each(?1))
+delete from history where id in (select value from json_each(?1)) returning id, queue_id
 
 -- name: erase_dead
 -- Delete dead messages.
-delete from dead where id in (select value from json_each(?1))
+delete from dead where id in (select value from json_each(?1)) returning id, queue_id
 
 -- name: erase_idempotency
 -- Delete idempotency keys.

@@ -145,7 +145,7 @@ select id, queue_id from history where id between ?1 and ?2 order by id limit ?3
 
 -- name: list_rows_message
 -- Read unfinished messages.
-select m.id, m.rung_id, case when m.marks > 0 then 'sending' else 'waiting' end, '', m.accepted_at,
+select m.id, m.rung_id, 'waiting', '', m.accepted_at,
        m.due, 0, m.level, m.attempts, m.order_key,
        case when m.attempts = 0 then '' else
          coalesce((select a.error from attempt a where a.message_id = m.id
@@ -161,8 +161,8 @@ select d.id, d.queue_id, 'dead', d.reason, d.accepted_at, 0, d.died_at, d.level,
 -- name: list_rows_broker
 -- Read messages in a broker that something is known about.
 select b.id, b.queue_id,
-       case when b.starts > 0 then 'sending' when h.ends > ?2 then 'held' else 'waiting' end,
-       case when b.starts = 0 and h.ends > ?2 then h.because else '' end, b.accepted_at, b.due, 0, b.level,
+       case when h.ends > ?2 then 'held' else 'waiting' end,
+       case when h.ends > ?2 then h.because else '' end, b.accepted_at, b.due, 0, b.level,
        b.attempts, '',
        case when b.attempts = 0 then '' else
          coalesce((select a.error from attempt a where a.message_id = b.id

@@ -108,7 +108,7 @@ end $$;
 -- Those of these messages that are unfinished.
 create or replace function unfinished_rows(p_ids bigint[]) returns setof listed language sql stable
 as $$
-  select m.id, m.rung_id, 'message', case when m.marks > 0 then 'sending' else 'waiting' end, '', m.accepted_at,
+  select m.id, m.rung_id, 'message', 'waiting', '', m.accepted_at,
          m.due, 0::bigint, m.level, m.attempts, m.order_key, coalesce((
            select a.error from postroad.attempt a where m.attempts > 0 and a.message_id = m.id
             order by a.number desc limit 1), ''), 0
@@ -129,79 +129,59 @@ end $$;
 -- Dead messages, of some queues or (null) of all.
 create or replace function list_dead(p_queues bigint[], p_low bigint, p_high bigint, p_newest boolean, p_limit int)
 returns setof listed language plpgsql stable as $$
+declare
+  v_ids bigint[];
 begin
   if p_queues is null and p_newest then
-    return query
-      select m.id, m.queue_id, 'dead', 'dead', m.reason, m.accepted_at, 0::bigint, m.died_at, m.level, m.attempts,
-               m.order_key, m.error, m.status
-        from dead m where m.id between p_low and p_high order by m.id desc limit p_limit;
+    v_ids := array(select m.id from dead m where m.id between p_low and p_high
+                    order by m.id desc limit p_limit);
   elsif p_queues is null then
-    return query
-      select m.id, m.queue_id, 'dead', 'dead', m.reason, m.accepted_at, 0::bigint, m.died_at, m.level, m.attempts,
-               m.order_key, m.error, m.status
-        from dead m where m.id between p_low and p_high order by m.id limit p_limit;
+    v_ids := array(select m.id from dead m where m.id between p_low and p_high order by m.id limit p_limit);
   elsif p_newest then
-    return query
-      select x.* from unnest(p_queues) q(id) cross join lateral (
-        select m.id, m.queue_id, 'dead', 'dead', m.reason, m.accepted_at, 0::bigint, m.died_at, m.level, m.attempts,
-               m.order_key, m.error, m.status
-          from dead m where m.queue_id = q.id and m.id between p_low and p_high
-         order by m.id desc limit p_limit) x;
+    v_ids := array(select x.id from unnest(p_queues) q(id) cross join lateral (
+      select m.id from dead m where m.queue_id = q.id and m.id between p_low and p_high
+       order by m.id desc limit p_limit) x);
   else
-    return query
-      select x.* from unnest(p_queues) q(id) cross join lateral (
-        select m.id, m.queue_id, 'dead', 'dead', m.reason, m.accepted_at, 0::bigint, m.died_at, m.level, m.attempts,
-               m.order_key, m.error, m.status
-          from dead m where m.queue_id = q.id and m.id between p_low and p_high
-         order by m.id limit p_limit) x;
+    v_ids := array(select x.id from unnest(p_queues) q(id) cross join lateral (
+      select m.id from dead m where m.queue_id = q.id and m.id between p_low and p_high
+       order by m.id limit p_limit) x);
   end if;
+  return query
+    select m.id, m.queue_id, 'dead', 'dead', m.reason, m.accepted_at, 0::bigint, m.died_at, m.level, m.attempts,
+           m.order_key, m.error, m.status
+      from dead m where m.id = any (sorted_ids(v_ids, p_newest, p_limit));
 end $$;
 
 -- Messages in a broker that something is known about, of some queues or (null) of all.
 create or replace function list_noted(p_queues bigint[], p_low bigint, p_high bigint, p_newest boolean, p_limit int)
 returns setof listed language plpgsql stable as $$
+declare
+  v_ids bigint[];
 begin
   if p_queues is null and p_newest then
-    return query
-      select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
-               m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
-                 select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
-                  order by a.number desc limit 1), ''), 0
-        from broker_message m join queue_hold k on k.queue_id = m.queue_id and k.lane_id = m.lane_id
-         where m.done = 0 and m.id between p_low and p_high order by m.id desc limit p_limit;
+    v_ids := array(select m.id from broker_message m where m.done = 0 and m.id between p_low and p_high
+                    order by m.id desc limit p_limit);
   elsif p_queues is null then
-    return query
-      select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
-               m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
-                 select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
-                  order by a.number desc limit 1), ''), 0
-        from broker_message m join queue_hold k on k.queue_id = m.queue_id and k.lane_id = m.lane_id
-         where m.done = 0 and m.id between p_low and p_high order by m.id limit p_limit;
+    v_ids := array(select m.id from broker_message m where m.done = 0 and m.id between p_low and p_high
+                    order by m.id limit p_limit);
   elsif p_newest then
-    return query
-      select x.* from unnest(p_queues) q(id) cross join lateral (
-        select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
-               m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
-                 select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
-                  order by a.number desc limit 1), ''), 0
-          from broker_message m join queue_hold k on k.queue_id = m.queue_id and k.lane_id = m.lane_id
-         where m.done = 0 and m.queue_id = q.id and m.id between p_low and p_high
-         order by m.id desc limit p_limit) x;
+    v_ids := array(select x.id from unnest(p_queues) q(id) cross join lateral (
+      select m.id from broker_message m where m.done = 0 and m.queue_id = q.id and m.id between p_low and p_high
+       order by m.id desc limit p_limit) x);
   else
-    return query
-      select x.* from unnest(p_queues) q(id) cross join lateral (
-        select m.id, m.queue_id, 'broker', case when m.starts > 0 then 'sending' when k.ends > now_ms() then 'held'
-                    else 'waiting' end, case when m.starts = 0 and k.ends > now_ms() then k.because else '' end,
-               m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
-                 select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
-                  order by a.number desc limit 1), ''), 0
-          from broker_message m join queue_hold k on k.queue_id = m.queue_id and k.lane_id = m.lane_id
-         where m.done = 0 and m.queue_id = q.id and m.id between p_low and p_high
-         order by m.id limit p_limit) x;
+    v_ids := array(select x.id from unnest(p_queues) q(id) cross join lateral (
+      select m.id from broker_message m where m.done = 0 and m.queue_id = q.id and m.id between p_low and p_high
+       order by m.id limit p_limit) x);
   end if;
+  return query
+    select m.id, m.queue_id, 'broker',
+           case when k.ends > now_ms() then 'held' else 'waiting' end,
+           case when k.ends > now_ms() then k.because else '' end,
+           m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
+             select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
+              order by a.number desc limit 1), ''), 0
+      from broker_message m join queue_hold k on k.queue_id = m.queue_id and k.lane_id = m.lane_id
+     where m.id = any (sorted_ids(v_ids, p_newest, p_limit));
 end $$;
 
 -- Finished messages of some queues in rows of history that have one queue. A message finishes after it was
