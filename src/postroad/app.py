@@ -31,6 +31,7 @@ from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
+from postroad.transports.registered import ChannelParts, own_channels
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
@@ -149,9 +150,8 @@ class Postroad:
         self.tokens = TokenAdmin(store, store.clock)
         self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        service = self.campaign_service = CampaignService(
-            store, keys, rules, log, own.idle, allowance, parts.resolve
-        )
+        channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None

@@ -34,6 +34,8 @@ CREDENTIAL: dict[str, Any] = {
     "price": 0.5,
     "callback": "",
     "expires_at": "2199-01-31T12:00:00Z",
+    "options": {},
+    "secrets": {},
 }
 TOKEN = {"name": "ci", "scopes": ["send", "read"], "tenant": "shop", "lasts_s": 3_600}
 ROLE = {"name": "ops", "role": "operate"}
@@ -116,8 +118,9 @@ async def test_a_credential(stand: Stand) -> None:
     assert (await stand.say("POST", "/v1/credentials", CREDENTIAL)).status == 201
     answer = await stand.say("GET", "/v1/credentials")
     (shown,) = answer.json()
-    for name in CREDENTIAL.keys() - {"secret", "expires_at"}:
+    for name in CREDENTIAL.keys() - {"secret", "secrets", "expires_at"}:
         assert shown[name] == CREDENTIAL[name], name
+    assert shown["secrets"] == ["secret"]
     assert shown["expires_at_ms"] == 7_229_217_600_000
     assert b"whsec_" not in answer.content
 
