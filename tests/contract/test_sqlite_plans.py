@@ -100,6 +100,7 @@ WALKS: Final = {
 SORTS: Final = {
     "rollups": "asked by people, over at most so many buckets",
     "campaign_exact": "at most four groups, of one campaign",
+    "dead_owners": "over processes that have died",
     "campaigns_of_tenant": "asked by people, over one tenant's campaigns",
     "dead_reasons": "asked by people, never by the engine",
     "messages_by_state": "asked by people and for metrics, never by the engine",
