@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
