@@ -36,6 +36,7 @@ from postroad.verbs.dead import DeadMessages
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
@@ -111,6 +112,13 @@ class BlockingWorkers(Verbs):
     """List the processes that deliver."""
 
     list = blocking(FleetWorkers.list)
+
+
+class BlockingLimits(Verbs):
+    """Set, list and lift limits that many lanes share."""
+
+    put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
+    delete = blocking(NamedLimits.delete)
 
 
 class BlockingTokens(Verbs):
@@ -201,6 +209,7 @@ class Face(ABC):
     credentials = VerbGroup(BlockingCredentials)
     suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
+    limits = VerbGroup(BlockingLimits)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
