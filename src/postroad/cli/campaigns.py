@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
+from postroad.cli.command import (
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    Yes,
+    add_group,
+    confirmed,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.watching import answered, pause
@@ -122,8 +130,11 @@ def clone(
     _tell(call, _ask(call, "POST", _path(name, "clone"), {"to": to, "recipients": recipients}))
 
 
-def delete(call: Invocation, name: Name) -> None:
-    """Delete a draft, a cancelled or a done campaign with its recipients and results."""
+def delete(call: Invocation, name: Name, yes: Yes = False) -> None:
+    """Delete a draft, a cancelled or a done campaign with its recipients and results. It asks
+    first."""
+    if not yes and not confirmed(f"Delete campaign {name} with its recipients and results?"):
+        raise BadInput("nothing was deleted: give --yes, or answer the question")
     _ = _ask(call, "DELETE", _path(name))  # a refusal is raised
     call.reply({"deleted": name}, f"deleted: {name}")
 
