@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from postroad.api.routes.campaigns import file_name
+from postroad.api.uploads import file_name
 from postroad.cli import campaigns, root
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import numbers, write_csv
