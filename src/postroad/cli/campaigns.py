@@ -6,7 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from postroad.cli.campaign_files import Name, State, campaign_path, export, import_file
-from postroad.cli.command import Commands, Invocation, Limit, Listing, SharedOptions, add_group
+from postroad.cli.command import (
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    SharedOptions,
+    Yes,
+    add_group,
+    confirmed,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, when
 from postroad.cli.watching import answered, pause
@@ -134,8 +143,11 @@ def clone(
     )
 
 
-def delete(call: Invocation, name: Name) -> None:
-    """Delete a draft, a cancelled or a done campaign with its recipients and results."""
+def delete(call: Invocation, name: Name, yes: Yes = False) -> None:
+    """Delete a draft, a cancelled or a done campaign with its recipients and results. It asks
+    first."""
+    if not yes and not confirmed(f"Delete campaign {name} with its recipients and results?"):
+        raise BadInput("nothing was deleted: give --yes, or answer the question")
     _ = _ask(call, "DELETE", campaign_path(name))  # a refusal is raised
     call.reply({"deleted": name}, f"deleted: {name}")
 
