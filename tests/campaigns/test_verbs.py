@@ -94,7 +94,7 @@ def test_credentials_are_sealed_anew_when_the_keys_are_rotated(
     [
         ({"rate": "0/s"}, "at least one start"),
         ({"rate": "fast"}, "write it as 50/s"),
-        ({"sender": ""}, "needs server, account and sender"),
+        ({"sender": ""}, "a credential for sms needs sender"),
         ({"segments_max": 0}, "1 to 10 segments"),
         ({"expires_at_ms": 1}, "has expired already"),
     ],

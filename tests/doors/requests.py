@@ -21,6 +21,7 @@ from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.template import Template
 from postroad.model.audit import _without_query
 from postroad.model.campaign import BadTemplate
+from postroad.model.cursors import place_in
 from postroad.model.dead import place
 from postroad.model.errors import BadInput, BadKey, BadSetting, PostroadError, Reject
 from postroad.model.ids import to_number
@@ -39,7 +40,6 @@ from postroad.transports.job import _decoder, _typed
 from postroad.transports.sms import channel as sms_channel
 from postroad.transports.sms.channel import PHONES, signed
 from postroad.transports.webhook.channel import URLS
-from postroad.verbs.audit import _cursor
 from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
@@ -211,11 +211,11 @@ DOORS = (
         "ids, cursors and tokens",
         lambda data: (
             identity_of(data.decode("latin-1")),
-            _none(place, data),
+            _none(lambda text: place(text, text), data),
+            _none(lambda text: place_in(text, "queues"), data),
             _none(to_number, data),
-            _none(_cursor, data),
         ),
-        ("model/tokens.py:identity_of", "verbs/audit.py:_cursor"),
+        ("model/tokens.py:identity_of",),
         frames=(BARE, (b"msg_", b""), (b"prt_12345678_", b""), (b"0.", b""), (b"1-", b"")),
     ),
     Door(
@@ -252,7 +252,6 @@ DOORS = (
         cells,
         (
             "campaigns/checking.py:NUMBER",
-            "transports/sms/channel.py:PHONE",
             "transports/sms/channel.py:PHONES",
             "transports/webhook/channel.py:URLS",
         ),

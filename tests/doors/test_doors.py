@@ -5,12 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, mail, requests, wires
+from tests.doors import answers, broker, mail, requests, returns, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
-DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS, *mail.DOORS)
+DOORS = (
+    *answers.DOORS,
+    *requests.DOORS,
+    *wires.DOORS,
+    *broker.DOORS,
+    *returns.DOORS,
+    *mail.DOORS,
+)
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
     "ports/sql.py:": "statements that this release ships",
@@ -33,6 +40,7 @@ OURS = {
     "api/routes/campaign_drafts.py:campaign_edit": "fields that its decoder has checked",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
+    "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
     "transports/smtp/dkim.py:SIGNED": "names of our own",
     "transports/smtp/opening.py:Server": "an address that was vetted",

@@ -2,7 +2,9 @@
 
 import asyncio
 import io
+import os
 import re
+import socket
 from collections import Counter
 
 from postroad.model.outcome import DELIVERED, Outcome, rejected
@@ -100,10 +102,11 @@ def test_a_queue_that_its_recipient_disabled_is_told() -> None:
     async def story(world: World) -> None:
         lines = logged(world)
         world.behaviours["ash"] = gone
+        for _ in range(3):  # in flight at the same time: all are answered alike
+            await world.send("sim://ash/a")
         world.start("one")
-        await world.send("sim://ash/a")
         await asyncio.sleep(5)
-        assert sorted(events(lines)) == ["message died", "queue disabled"]
+        assert sorted(events(lines)) == [*["message died"] * 3, "queue disabled"]
         assert 'reason="410 Gone"' in line_of(lines, "queue disabled")
 
     simulate(4, story)
@@ -123,6 +126,8 @@ def test_lanes_of_a_lost_worker_are_told_by_who_takes_them_over() -> None:
             "a worker was lost, its lanes are free",
             "lane taken over from a lost worker",
         ]
+        lost = line_of(lines, "a worker was lost, its lanes are free")
+        assert f"host={socket.gethostname()} pid={os.getpid()} lanes=1" in lost
         assert "server=ash" in line_of(lines, "lane taken over from a lost worker")
 
     simulate(5, story)

@@ -15,6 +15,7 @@ from postroad.api.openapi import document
 from postroad.api.problems import MethodNotAllowed
 from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
+    about,
     audit,
     batch,
     callbacks,
@@ -26,6 +27,7 @@ from postroad.api.routes import (
     figures,
     health,
     keys,
+    limits,
     lists,
     mailboxes,
     messages,
@@ -33,12 +35,15 @@ from postroad.api.routes import (
     privacy,
     queues,
     stats,
+    suppressions,
     tokens,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
-from postroad.model.errors import Forbidden
+from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
 
 FAULT: Final = 500
+AWAY: Final = (StoreUnavailable, DiskFull, BrokerLost, BrokerBlocked)
+"""Errors that tell of the store, and not of what was asked for."""
 OPENAPI: Final = "application/vnd.oai.openapi+json"
 
 
@@ -86,11 +91,14 @@ ROUTES: Final = (
     *campaign_drafts.ROUTES,
     *callbacks.ROUTES,
     *credentials.ROUTES,
+    *suppressions.ROUTES,
+    *limits.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,
     *keys.ROUTES,
     *mailboxes.ROUTES,
+    *about.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
     describe,
@@ -116,6 +124,10 @@ class Application:
             reply = answer(error)
             if reply.status == FAULT:
                 self._log_fault(request, error)
+            elif type(error) in AWAY:
+                self.context.log.store_failed(_doing(scope), error)
+        else:
+            self.context.log.store_works(_doing(scope))
         if isinstance(reply, Stream):
             await self._stream(reply, request, send)
         else:
@@ -137,6 +149,8 @@ class Application:
         if route is None:
             return _other_method(request.method, {*routes, *(("HEAD",) if "GET" in routes else ())})
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
+        if route.facts.any_scope:
+            request.who = await self.context.access.identify(request)
         given = await route.arguments(request, values)
         if route.changes:
             return await self._change(request, route, given)
@@ -181,6 +195,10 @@ class Application:
         self.context.log.error(
             "request failed", path=request.path, method=request.method, exc_info=error
         )
+
+
+def _doing(scope: Any) -> str:
+    return f"answer {scope['method']} {scope.get('path_template', '')}"
 
 
 def _reply(said: Any, route: Route) -> Response[Any] | Stream:

@@ -27,11 +27,14 @@ NAMED: Final = frozenset(
         "count",
         "credential",
         "dry_run",
+        "every_tenant",
         "everything",
+        "hours",
         "id",
         "ids",
         "kind",
         "lane",
+        "lanes",
         "lasts_s",
         "level",
         "mode",
@@ -54,6 +57,7 @@ NAMED: Final = frozenset(
         "ttl_s",
         "until",
         "url",
+        "zone",
     )
 )
 """The parameters and fields that a line shows. All others stay out of it: templates, headers,
@@ -134,7 +138,9 @@ class AuditTrail:
 
     def _line(self, request: Request, route: Route, what: dict[str, str]) -> AuditLine:
         address = ""
-        if request.client is not None and request.client is not IN_PROCESS:
+        if request.peer is not None:
+            address = f"process {request.peer.pid}"
+        elif request.client is not None and request.client is not IN_PROCESS:
             address = request.client[0]
         return self._new(request.who, address, route.handler.__name__, what)
 

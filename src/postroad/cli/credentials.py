@@ -8,7 +8,14 @@ from typing import Annotated, Any, Final
 import click
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Listing, add_group, named_value
+from postroad.cli.command import (
+    Commands,
+    Invocation,
+    Listing,
+    SharedOptions,
+    add_group,
+    named_value,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
@@ -24,6 +31,23 @@ def add(app: Group) -> None:
     add_group(app, "credential", "Campaigns", text, commands)
 
 
+class MoreFields(SharedOptions, frozen=True):
+    """Fields that not all credentials have."""
+
+    more: Annotated[
+        list[str] | None,
+        Option(
+            "--with",
+            help="More, as NAME=VALUE: segments_max, price, callback, expires_at, or a field that "
+            "only credentials of this kind have.",
+        ),
+    ] = None
+    secrets: Annotated[
+        list[str] | None,
+        Option("--secret", help="A secret beside the main one, as NAME=@FILE."),
+    ] = None
+
+
 def put(
     call: Invocation,
     name: Name,
@@ -36,23 +60,13 @@ def put(
     account: Annotated[str, Option(help="The id of the account there.")] = "",
     sender: Annotated[str, Option(help="The number that messages come from.")] = "",
     rate: Annotated[str, Option(help="How fast it may send, as 50/s or 50/s,1000/h.")] = "",
-    more: Annotated[
-        list[str] | None,
-        Option(
-            "--with",
-            help="More, as NAME=VALUE: segments_max, price, callback, expires_at, or a field that "
-            "only credentials of this kind have.",
-        ),
-    ] = None,
-    secrets: Annotated[
-        list[str] | None,
-        Option("--secret", help="A secret beside the main one, as NAME=@FILE."),
-    ] = None,
+    *,
+    fields: MoreFields,
 ) -> None:
     """Check a credential and store it encrypted. Its main secret is read from POSTROAD_SECRET, or
     asked for."""
     secret = os.environ.get("POSTROAD_SECRET") or _asked()
-    given = dict(_pair(each) for each in more or ())
+    given = dict(_pair(each) for each in fields.more or ())
     data: dict[str, Any] = {
         "name": name,
         "secret": secret,
@@ -63,7 +77,7 @@ def put(
         "rate": rate,
         **{known: given.pop(known) for known in COMMON if known in given},
         "options": {option: str(value) for option, value in given.items()},
-        "secrets": dict(_secret(each) for each in secrets or ()),
+        "secrets": dict(_secret(each) for each in fields.secrets or ()),
     }
     said = call.ask("POST", "/v1/credentials", data=data)
     call.reply(said, f"stored: {said['name']} ({said['rate'] or 'no limit'})")

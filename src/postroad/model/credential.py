@@ -43,6 +43,8 @@ class CredentialSpec(Struct, frozen=True):
     """Where the provider is to report: the public address of this road's server."""
     options: dict[str, str] = {}
     """Fields that only credentials of its kind have."""
+    secrets: tuple[str, ...] = ()
+    """The names of its secrets."""
 
 
 class Credential(Struct, frozen=True):

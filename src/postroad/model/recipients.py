@@ -41,7 +41,10 @@ class Measured(Struct, frozen=True):
 
 def recipient_of(message: Message) -> str:
     """Return the recipient that a message names; BadInput when it names none."""
-    to = ADDRESSED.decode(message.headers).to if message.headers else ""
+    try:
+        to = ADDRESSED.decode(message.headers).to if message.headers else ""
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        to = ""
     if not to:
         raise BadInput("the message names no recipient")
     return to

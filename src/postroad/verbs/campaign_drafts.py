@@ -23,13 +23,18 @@ SLICE: Final = 2_000
 EDITABLE: Final = frozenset((CampaignState.draft, CampaignState.scheduled))
 
 
-class CampaignOptions(TypedDict, total=False):
+class MailTemplates(TypedDict, total=False):
+    """Templates that only mail has, beside its text."""
+
+    subject: str
+    html: str
+
+
+class CampaignOptions(MailTemplates, total=False):
     """What of a campaign can be edited."""
 
     credential: str
     template: str
-    subject: str
-    html: str
     recipient: str
     jobs: int
     halt: HaltRule

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
 from postroad.campaigns.estimate import Estimate, estimate
 from postroad.campaigns.exporting import export
@@ -29,7 +29,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
-from postroad.verbs.campaign_drafts import CampaignDrafts
+from postroad.verbs.campaign_drafts import CampaignDrafts, MailTemplates
 from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
 from postroad.verbs.campaign_trials import CampaignTrials, Turn
 from postroad.verbs.credentials import CredentialAdmin, moment_ms
@@ -66,16 +66,15 @@ class CampaignAdmin:
         *,
         credential: str,
         template: str = "",
-        subject: str = "",
-        html: str = "",
         recipient: str = "recipient",
         jobs: int = 1,
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
+        **mail: Unpack[MailTemplates],
     ) -> CampaignStatus:
         """Create a draft without recipients. `template` makes the text; a mail has a `subject` and
         may have `html` too. `jobs`: how many senders may work on it at once."""
-        spec = Spec(template, recipient, jobs, halt or HaltRule(), subject, html)
+        spec = Spec(template, recipient, jobs, halt or HaltRule(), **mail)
         await self._drafts.create(tenant, name, credential, spec)
         return await self.show(name, tenant=tenant)
 

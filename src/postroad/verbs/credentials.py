@@ -22,6 +22,7 @@ from postroad.model.errors import BadInput, BadTime
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.near_names import nearest
 from postroad.model.pace import read_limit
+from postroad.model.texts import FIELD_MAX, checked
 from postroad.ports.campaigns import Credentials
 from postroad.ports.channel import Channel, Checks
 from postroad.ports.clock import Clock
@@ -49,6 +50,8 @@ class CredentialView(Struct, frozen=True):
     price: float
     callback: str
     options: dict[str, str]
+    secrets: tuple[str, ...]
+    """Their names."""
     expires_at_ms: int
     blocked_until_ms: int
     block_reason: str
@@ -92,6 +95,7 @@ class CredentialAdmin:
         if secret:
             named[SECRET] = secret
         check_fields(transport.channel, spec, named)
+        spec = replace(spec, secrets=tuple(sorted(named)))
         limit = read_limit(spec.rate, spec.segments_max) if spec.rate else None
         draft = Credential(0, tenant, name, kind, spec, self._ring.first, b"")
         sealed = self._ring.seal(msgspec.json.encode(named), draft.place)
@@ -197,7 +201,8 @@ class CredentialAdmin:
 def check_fields(channel: Channel, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
     """Raise BadInput unless a credential has what those of its kind need, and nothing else."""
     known = {field.name: field for field in channel.fields}
-    for name in (*spec.options, *secrets):
+    for name, text in (*spec.options.items(), *secrets.items()):
+        _ = checked(name, text, FIELD_MAX)  # whether stores take it
         field, is_secret = known.get(name), name in secrets
         if field is None or hasattr(spec, name):
             near = nearest(name, known)
@@ -230,6 +235,7 @@ def _view(one: Credential) -> CredentialView:
         spec.price,
         spec.callback,
         spec.options,
+        spec.secrets,
         spec.expires_at_ms,
         one.blocked_until_ms,
         one.block_reason,

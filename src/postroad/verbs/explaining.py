@@ -54,5 +54,6 @@ class Explainer:
         """Explain a lane, by its number."""
         facts = await self._store.lane_facts(lane)
         if facts is None or tenant not in (None, facts.lane.tenant):
-            raise UnknownLane(f"this road has no lane {lane}: see the lanes of `explain_queue`")
+            whose = "" if tenant is None else f" of tenant {tenant!r}"
+            raise UnknownLane(f"this road has no lane {lane}{whose}: see `postroad lanes`")
         return explain_lane(facts, self._clock.now_ms())
