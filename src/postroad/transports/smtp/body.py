@@ -2,12 +2,14 @@
 sent."""
 
 import re
+from base64 import b64decode
 from typing import Final
 
 import msgspec
 from msgspec import Struct, field
 
-from postroad.model.errors import BadInput
+from postroad.model.blobs import BLOB_BYTES_MAX
+from postroad.model.errors import BadInput, BodyTooLarge
 from postroad.transports.smtp.headers import ADDRESSES, check_headers, check_text, mailbox
 
 ATTACHMENTS_MAX: Final = 50
@@ -27,6 +29,8 @@ class AttachmentSpec(Struct, frozen=True, forbid_unknown_fields=True):
     type: str = "application/octet-stream"
     cid: str = ""
     """Shown inside the HTML as <img src="cid:…">."""
+    size: int = 0
+    """As `attachments.put` said it; not looked at."""
 
 
 class MailBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,13 +93,33 @@ def check_attachments(body: MailBody) -> None:
             raise BadInput(f"{what}: give `id` or `content`, one of them")
         if one.id and not BLOB.fullmatch(one.id):
             raise BadInput(f"{what}: {one.id[:60]!r} is no id that `attachments.put` gave")
-        if len(one.name) > FILE_NAME_MAX or "/" in one.name or "\\" in one.name:
-            raise BadInput(f"{what}: its name is too long, or has a slash in it")
-        _ = check_text(f"the name of {what}", one.name)
-        if not TYPE.fullmatch(one.type) or one.type.lower().startswith(("multipart/", "message/")):
-            raise BadInput(f"{what}: {one.type[:60]!r} is no type, as image/png")
+        check_file(what, one.name, one.type)
         if one.cid and not CID.fullmatch(one.cid):
             raise BadInput(f"{what}: cid {one.cid[:60]!r}: give letters, digits, and . _ @ -")
     cids = [one.cid for one in body.attachments if one.cid]
     if len(set(cids)) < len(cids):
         raise BadInput("two attachments have the same cid")
+
+
+def check_file(what: str, name: str, kind: str) -> None:
+    """Check the name and type of a file; BadInput says what is wrong."""
+    if len(name) > FILE_NAME_MAX or "/" in name or "\\" in name:
+        raise BadInput(f"{what}: its name is too long, or has a slash in it")
+    _ = check_text(f"the name of {what}", name)  # whether it can stand in a header
+    if not TYPE.fullmatch(kind) or kind.lower().startswith(("multipart/", "message/")):
+        raise BadInput(f"{what}: {kind[:60]!r} is no type, as image/png")
+
+
+def inline_contents(body: MailBody) -> list[bytes]:
+    """Return the contents that are in the body itself, in order; BadInput when one is no base64, or
+    they are too large."""
+    found: list[bytes] = []
+    for number, one in enumerate(body.attachments, 1):
+        if one.content:
+            try:
+                found.append(b64decode(one.content, validate=True))
+            except ValueError:
+                raise BadInput(f"attachment {number}: its content is no base64") from None
+    if (size := sum(map(len, found))) > BLOB_BYTES_MAX:
+        raise BodyTooLarge(f"the attachments have {size} bytes: at most {BLOB_BYTES_MAX}")
+    return found

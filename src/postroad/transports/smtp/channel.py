@@ -24,11 +24,11 @@ from postroad.model.recipients import Measured, RecipientCheck
 from postroad.model.relay import Relay, read_relay
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Chance, Clock, system_chance
-from postroad.transports.smtp.body import check_body, read_body
+from postroad.transports.smtp.body import check_body, inline_contents, read_body
 from postroad.transports.smtp.connections import Connections
 from postroad.transports.smtp.dkim import DkimKey, read_keys
 from postroad.transports.smtp.headers import mailbox
-from postroad.transports.smtp.making import FetchBlob, Links, MailMaker
+from postroad.transports.smtp.making import FetchBlob, Links, MailMaker, PutBlob
 from postroad.transports.smtp.mta_sts import Fetch, StsPolicies
 from postroad.transports.smtp.prepared import read_prepared
 from postroad.transports.smtp.resolver import DnsResolver
@@ -65,6 +65,8 @@ class MailParts(Struct, frozen=True):
     blob: FetchBlob
     fetch: Fetch
     """Gets a domain's MTA-STS policy."""
+    put: PutBlob | None = None
+    """Stores an attachment; None where there is no place for it."""
     resolve: Resolve | None = None
     resolver: DnsResolver | None = None
     chance: Chance | None = None
@@ -138,6 +140,26 @@ class SmtpChannel:
         else:
             _ = read_prepared(body)  # whether it is one
         return Measured()
+
+    async def take(self, body: bytes, tenant: str) -> bytes:
+        """Store the attachments that are in a body, where there is a place for them."""
+        if b'"content"' not in body or body[:1] != b"{" or self._parts.put is None:
+            return body
+        said = read_body(body)
+        contents = iter(inline_contents(said))
+        stored = [
+            replace(one, content="", id=await self._parts.put(tenant, next(contents)))
+            if one.content
+            else one
+            for one in said.attachments
+        ]
+        return msgspec.json.encode(replace(said, attachments=tuple(stored)))
+
+    def refers(self, body: bytes) -> list[str]:
+        """Return the stored contents that a body refers to."""
+        if body[:1] != b"{" or b'"blob_' not in body:
+            return []
+        return [one.id for one in read_body(body).attachments if one.id]
 
     async def site(self, recipient: str, credential: OpenCredential) -> str:
         """Return the relay's name, or that of the site that takes the recipient's mail; of a domain

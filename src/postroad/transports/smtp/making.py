@@ -1,6 +1,7 @@
 """Makes of a stored message what goes over the wire: built or prepared, signed, with its
 envelope."""
 
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,18 +17,21 @@ from postroad.transports.smtp.body import AttachmentSpec, MailBody, check_body, 
 from postroad.transports.smtp.dialogue import Envelope
 from postroad.transports.smtp.dkim import DkimKey, signature
 from postroad.transports.smtp.headers import mailbox
-from postroad.transports.smtp.mime import MailHead, MailPart, MailText, build, wire
+from postroad.transports.smtp.mime import MailHead, MailPart, MailText, base64_lines, build, wire
 from postroad.transports.smtp.prepared import read_prepared
 
 FetchBlob = Callable[[str, str], Awaitable[bytes]]
 """An attachment's content in base64, by tenant and id; BadInput when it is gone."""
+
+PutBlob = Callable[[str, bytes], Awaitable[str]]
+"""Stores a content for a tenant, and returns its id."""
 
 
 class Links(Protocol):
     """What ties a mail to its message when something comes back."""
 
     def reference(self, ref: str, recipient: str) -> str:
-        """A text that nobody else can make, the same over all tries."""
+        """A text that nobody else can make, the same over all tries; empty: none can be made."""
 
     def return_path(self, ref: str, recipient: str) -> str:
         """Where a mail goes that cannot be delivered; empty: to its sender."""
@@ -58,7 +62,7 @@ class MailMaker:
     async def make(self, message: Message, now_s: int) -> Outgoing:
         """Make the mail of a message; BadInput says why it cannot be sent."""
         recipient, ref = recipient_of(message), key_text(message.id)
-        reference = self._links.reference(ref, recipient)
+        reference = self._links.reference(ref, recipient) or ref  # a road without keys signs none
         if message.body[:1] == b"{":
             said = read_body(message.body)
             check_body(said)
@@ -84,7 +88,11 @@ class MailMaker:
         return Outgoing(envelope, wire(signature(self._keys, header, body, now_s), header, body))
 
     async def _part(self, one: AttachmentSpec) -> MailPart:
-        return MailPart(one.name, one.type, await self._blob(self._tenant, one.id), one.cid)
+        if one.content:  # base64 as the sender wrote it: lines may have any length
+            encoded = base64_lines(b64decode(one.content))
+        else:
+            encoded = await self._blob(self._tenant, one.id)
+        return MailPart(one.name, one.type, encoded, one.cid)
 
     def _bulk_headers(self, number: int, ref: str, recipient: str, sender: str) -> dict[str, str]:
         """What providers ask of mails to many: how to leave, and whose they are."""

@@ -77,8 +77,9 @@ def _content(said: MailText, reference: str) -> bytes:
 
 
 def _multipart(kind: str, mark: str, parts: Sequence[bytes]) -> bytes:
-    # No encoding writes `=_`, and nobody who wrote a text could know the reference.
     boundary = f"=_{mark[:60]}".encode()
+    while any(boundary in part for part in parts):  # a text that knew the reference
+        boundary += b"x"
     divider = b"\r\n--" + boundary + b"\r\n"
     head = b'Content-Type: multipart/%s; boundary="%s"\r\n' % (kind.encode(), boundary)
     return b"%s%s%s\r\n--%s--\r\n" % (head, divider, divider.join(parts), boundary)
