@@ -5,13 +5,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.watching import answered, pause
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
+from postroad.remote.api_request import part
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
 Row = Annotated[int, Option(help="The number of the recipient.")]

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import click
 
-from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Listing, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 Name = Annotated[str, Argument(help="The credential's name.")]
 

@@ -1,0 +1,182 @@
+"""Which request each verb of campaigns, credentials and privacy is."""
+
+import asyncio
+import codecs
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from postroad.campaigns.importing import Imported
+from postroad.model.credential import CredentialSpec
+from postroad.model.durations import seconds_of
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadInput, NotOnRemoteRoad
+from postroad.model.privacy import Erasure
+from postroad.ports.channel import BadCredential
+from postroad.remote.api_request import ApiRequest
+from postroad.remote.calls import Args, Call, Verbs, ask, request_of
+from postroad.remote.client import RemoteClient
+from postroad.verbs.credentials import CredentialView
+from postroad.verbs.privacy import meant
+
+PIECE_BYTES: Final = 256 << 10
+WAIT_MAX_S: Final = 40.0
+
+
+def _halting(args: Args) -> Args:
+    halt = args.pop("halt", None)
+    if halt is None:
+        return args
+    return args | {"failures_min": halt.failures_min, "failures_percent": halt.percent}
+
+
+async def _import(client: RemoteClient, args: Args) -> Imported:
+    """Stream a file of recipients to the server."""
+    path, told = Path(args.pop("path")), args.pop("progress")
+    try:
+        size = (await asyncio.to_thread(path.stat)).st_size
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+    call = Call("GET", "/v1/campaigns/{name}/import")
+    asked = request_of(client, call, {**args, "file": path.name})
+    headers = {**asked.headers, "content-type": "text/csv", "content-length": str(size)}
+    asked = ApiRequest("POST", asked.path, asked.query, b"", headers)
+    async with client.stream(asked, _pieces(path, size, told)) as answer:
+        content = b"".join([piece async for piece in answer])
+    found: Imported = client.read(content, Imported)
+    return found
+
+
+async def _pieces(
+    path: Path, size: int, told: Callable[[str, int, int], None] | None
+) -> AsyncIterator[bytes]:
+    done = 0
+    with path.open("rb") as file:
+        while piece := await asyncio.to_thread(file.read, min(PIECE_BYTES, size - done)):
+            yield piece
+            done += len(piece)
+            if told is not None:
+                told("send", done, size)
+    if done < size:
+        raise BadInput(f"{path} became shorter while it was sent: send it again")
+
+
+async def _export(client: RemoteClient, args: Args) -> AsyncIterator[str]:
+    call = Call("GET", "/v1/campaigns/{name}/export")
+    asked = request_of(client, call, {**args, "format": args["form"], "form": None})
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    async with client.stream(asked) as pieces:
+        async for piece in pieces:
+            yield decoder.decode(piece)
+
+
+def _to(state: str) -> Call:
+    return Call("POST", f"/v1/campaigns/{{name}}/{state}")
+
+
+CAMPAIGNS: Final[Verbs] = {
+    "create": Call("POST", "/v1/campaigns", shape=_halting),
+    "edit": Call("POST", "/v1/campaigns/{name}/edit", again=True, shape=_halting),
+    "details": Call("GET", "/v1/campaigns/{name}/details"),
+    "clone": Call("POST", "/v1/campaigns/{name}/clone"),
+    "delete": Call("DELETE", "/v1/campaigns/{name}"),
+    "list": Call("GET", "/v1/campaigns"),
+    "show": Call("GET", "/v1/campaigns/{name}"),
+    "exact": Call("GET", "/v1/campaigns/{name}/counts"),
+    "import_file": _import,
+    "discard_import": Call("DELETE", "/v1/campaigns/{name}/import"),
+    "preview": Call("GET", "/v1/campaigns/{name}/preview"),
+    "test_send": _to("test"),
+    "dry_run": Call("GET", "/v1/campaigns/{name}/estimate"),
+    "start": _to("start"),
+    "schedule": _to("schedule"),
+    "stop": _to("stop"),
+    "resume": _to("resume"),
+    "retry": _to("retry"),
+    "cancel": _to("cancel"),
+    "settle": Call("POST", "/v1/campaigns/{name}/settle", gives="settled"),
+    "lookup": Call("POST", "/v1/campaigns/{name}/lookup", gives="settled"),
+    "recipients": Call("GET", "/v1/campaigns/{name}/recipients"),
+    "export": _export,
+}
+
+# Credentials
+
+
+def _credential(args: Args) -> Args:
+    spec: CredentialSpec = args.pop("spec")
+    if not args.pop("check"):
+        raise NotOnRemoteRoad("check=False: a server checks each credential before it stores it")
+    told: dict[str, Any] = msgspec.structs.asdict(spec)
+    told["provider"] = told.pop("server")
+    expires_ms = told.pop("expires_at_ms")
+    if expires_ms:
+        told["expires_at"] = datetime.fromtimestamp(expires_ms / 1000, UTC)
+    return args | told
+
+
+async def _show_credential(client: RemoteClient, args: Args) -> CredentialView:
+    name = args.pop("name")
+    call = Call("GET", "/v1/credentials")
+    found: list[CredentialView] = await ask(client, call, args, list[CredentialView])
+    for one in found:
+        if one.name == name:
+            return one
+    raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
+
+
+CREDENTIALS: Final[Verbs] = {
+    "put": Call("POST", "/v1/credentials", again=True, shape=_credential),
+    "show": _show_credential,
+    "list": Call("GET", "/v1/credentials"),
+    "check": Call("POST", "/v1/credentials/{name}/check", again=True, gives="account"),
+    "delete": Call("DELETE", "/v1/credentials/{name}"),
+}
+
+# Privacy
+
+
+def _subject(args: Args) -> tuple[Args, str | None]:
+    """Whose data, as the API asks for it, and the tenant."""
+    subject = meant(args.get("tenant"), args.get("recipient"))
+    asked: Args = {"recipient": subject.recipient} if subject.recipient else {"everything": True}
+    return asked, args.get("tenant") or DEFAULT_TENANT
+
+
+async def _erase(client: RemoteClient, args: Args) -> Erasure:
+    asked, tenant = _subject(args)
+    call = Call("POST", "/v1/privacy:erase")
+    found: Erasure = await ask(client, call, {**asked, "tenant": tenant}, Erasure)
+    return found
+
+
+async def _export_data(client: RemoteClient, args: Args) -> AsyncIterator[bytes]:
+    asked, tenant = _subject(args)
+    request = request_of(client, Call("POST", "/v1/privacy:export"), {**asked, "tenant": tenant})
+    async with client.stream(request) as pieces:
+        async for piece in pieces:
+            yield piece
+
+
+async def _erasure(client: RemoteClient, args: Args) -> Erasure:
+    """How far an erasure is. A wait of more than one request may have is made of several."""
+    call = Call("GET", "/v1/privacy/erasures/{number}", every=True)
+    left_s = seconds_of(args.pop("wait"))
+    while True:
+        found: Erasure = await ask(
+            client, call, {**args, "wait_s": min(left_s, WAIT_MAX_S)}, Erasure
+        )
+        left_s -= WAIT_MAX_S
+        if found.is_done or not left_s > 0:
+            return found
+
+
+PRIVACY: Final[Verbs] = {
+    "erase": _erase,
+    "erasure": _erasure,
+    "erasures": Call("GET", "/v1/privacy/erasures", every=True),
+    "export": _export_data,
+}
