@@ -11,8 +11,8 @@ from postroad.api.app import Application
 from postroad.api.context import Context
 from postroad.api.in_process import ask
 from postroad.config import Settings
-from postroad.remote.api_request import ApiAnswer, ApiRequest
 from postroad.model.tokens import EVERY_TENANT
+from postroad.remote.api_request import ApiAnswer, ApiRequest
 
 
 class Stand:

@@ -11,8 +11,8 @@ import pytest
 
 from postroad.api.routes import batch
 from postroad.api.routes.batch import lines_of
-from postroad.remote.api_request import ApiAnswer
 from postroad.ports.clock import SystemClock
+from postroad.remote.api_request import ApiAnswer
 from tests.api.stand import Stand, kind
 
 CLOCK = SystemClock()

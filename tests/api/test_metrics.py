@@ -13,10 +13,10 @@ from opentelemetry.trace import ProxyTracerProvider
 
 from postroad.api.in_process import ask
 from postroad.api.request_metrics import RequestMetrics
-from postroad.remote.api_request import ApiRequest
 from postroad.model.errors import StoreUnavailable
 from postroad.observe.log import make_log
 from postroad.observe.names import METRICS
+from postroad.remote.api_request import ApiRequest
 from tests.api.stand import Stand
 
 SAMPLE = re.compile(r"^(\w+?)(?:_bucket|_sum|_count|_created)?(?:\{(.*)\})? (\S+)$", re.MULTILINE)

@@ -18,6 +18,7 @@ from postroad.model.errors import (
 )
 
 WORDS: Final = re.compile(r"(?<!^)(?=[A-Z])")
+API: Final = "postroad.api."
 PREFIX: Final = "urn:postroad:problem:"
 BY_STATUS: Final[dict[int, type[PostroadError]]] = {
     400: BadInput,
@@ -68,5 +69,6 @@ def error_of(problem: Problem) -> PostroadError:
 
 
 def _subclasses(parent: type[PostroadError]) -> list[type[PostroadError]]:
-    found = parent.__subclasses__()
+    # Those of the API take more to be made, and mean no more than their parents.
+    found = [one for one in parent.__subclasses__() if not one.__module__.startswith(API)]
     return [*found, *(inner for one in found for inner in _subclasses(one))]

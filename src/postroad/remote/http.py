@@ -1,6 +1,7 @@
 """HTTP/1.1 to one address: one request at a time on a connection, kept while it is used."""
 
 import asyncio
+import os
 import ssl
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator
@@ -147,7 +148,9 @@ class HttpLines:
             told = f"{error.verify_message}; name the certificate to trust in POSTROAD_CA_FILE"
             raise Fault("tls", told, sent=False) from None
         except OSError as error:
-            raise Fault("refused", error.strerror or str(error), sent=False) from None
+            known = isinstance(error, ConnectionError) and error.errno
+            told = os.strerror(error.errno or 0) if known else error.strerror or str(error)
+            raise Fault("refused", told, sent=False) from None
 
     def _take(self) -> HttpLine | None:
         now_s = asyncio.get_running_loop().time()

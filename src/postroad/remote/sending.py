@@ -13,6 +13,7 @@ from postroad.model.bodies import encode_body
 from postroad.model.durations import seconds_of
 from postroad.model.errors import (
     BadInput,
+    BadTime,
     Overloaded,
     PostroadError,
     RoadUnreachable,
@@ -152,7 +153,9 @@ def _line(send: Send) -> bytes:
     """A message as the API takes it."""
     told: dict[str, Any] = structs.asdict(send)
     del told["tenant"], told["body"]
-    told["delay"] = seconds_of(send.delay)
+    delay_s = told["delay"] = seconds_of(send.delay)
+    if not delay_s >= 0:
+        raise BadTime(f"delay={send.delay!r}: give seconds from now or a timedelta")
     told = {name: value for name, value in told.items() if value not in (None, 0, False)}
     if isinstance(send.body, bytes):
         told["body_base64"] = b64encode(send.body).decode()

@@ -29,14 +29,14 @@ class ShownBody(Struct, frozen=True):
 
     headers: dict[str, str]
     body: Raw
-    body_base64: str
+    body_base64: str | None
     hidden: str = ""
 
     def content(self) -> bytes:
         """The body as it was sent."""
         if self.hidden:
             raise Forbidden(self.hidden)
-        return b64decode(self.body_base64) if self.body_base64 else bytes(self.body)
+        return bytes(self.body) if self.body_base64 is None else b64decode(self.body_base64)
 
 
 class ShownLetter(ShownBody, frozen=True, kw_only=True):
