@@ -31,6 +31,7 @@ from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
+from postroad.transports.registered import ChannelParts, own_channels
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
@@ -44,6 +45,7 @@ from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
@@ -103,6 +105,7 @@ class Postroad:
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
     mailboxes = VerbGroup(MailboxAdmin)
+    limits = VerbGroup(NamedLimits)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -156,13 +159,12 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, live.unwritten_figures)
-        self.workers = FleetWorkers(store)
+        self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
         self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        service = self.campaign_service = CampaignService(
-            store, keys, rules, log, own.idle, allowance, parts.resolve
-        )
+        channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
@@ -321,12 +323,12 @@ class Postroad:
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self, what: str | int, rate: str | None, **options: Unpack[QueueLimitOptions]
     ) -> None:
         """Limit how many tries start, in the whole fleet: of a queue, or, given a lane's number,
-        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts the
-        limit. `cost` is what each try counts as."""
-        await self._controls.limit(what, rate, cost=cost, tenant=tenant)
+        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts it.
+        Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
+        await self._controls.limit(what, rate, **options)
 
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
         """Explain a message: what happened, what holds it back, what comes next and when."""
@@ -341,8 +343,6 @@ class Postroad:
     ) -> LaneExplanation:
         """Explain a lane, by the number that `explain_queue` names."""
         return await self._explainer.explain_lane(lane, tenant=tenant)
-
-    # Run
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main

@@ -36,6 +36,7 @@ from postroad.verbs.dead import DeadMessages
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
@@ -110,6 +111,13 @@ class BlockingWorkers(Verbs):
     """List the processes that deliver."""
 
     list = blocking(FleetWorkers.list)
+
+
+class BlockingLimits(Verbs):
+    """Set, list and lift limits that many lanes share."""
+
+    put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
+    delete = blocking(NamedLimits.delete)
 
 
 class BlockingTokens(Verbs):
@@ -192,6 +200,7 @@ class Face(ABC):
     campaigns = VerbGroup(BlockingCampaigns)
     credentials = VerbGroup(BlockingCredentials)
     mailboxes = VerbGroup(BlockingMailboxes)
+    limits = VerbGroup(BlockingLimits)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

@@ -58,7 +58,7 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         imported = data("campaign", "import", "c", str(path))
         assert (imported["rows"], imported["encoding"]) == (22, "utf-8")
         assert data("campaign", "estimate", "c")["cost"] == 1.1
-        assert data("campaign", "preview", "c", "--row", "2")["parcel"]["body"] == "Hi Name 1"
+        assert data("campaign", "preview", "c", "--row", "2")["text"] == "Hi Name 1"
         assert data("campaign", "test", "c", "--to", "+6591234567")["state"] == "sent"
         assert data("campaign", "start", "c")["state"] == "running"
         done = reaches("done")
@@ -165,7 +165,11 @@ def test_what_is_refused_ends_with_its_reason_and_code(folder: Path, provider: P
     with running(folder, *UP):
         put(provider)
         for words, code, said in (
-            (("credential", "put", "x", "--account", "a"), 2, "needs server, account and sender"),
+            (
+                ("credential", "put", "x", "--account", "a"),
+                2,
+                "a credential for sms needs server, sender",
+            ),
             (("campaign", "show", "x"), 2, "no campaign 'x'"),
             (
                 ("campaign", "create", "c", "--credential", "main", "--template", "{% x %}"),

@@ -33,6 +33,7 @@ OURS = {
     "api/routes/campaign_drafts.py:campaign_edit": "fields that its decoder has checked",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
+    "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
     "verbs/webhooks.py:_credential": "a URL that was vetted",
     "stores/sql.py:": "names of our migrations",

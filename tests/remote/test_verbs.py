@@ -28,24 +28,18 @@ from postroad.model.errors import (
     UnknownQueue,
 )
 from postroad.model.webhook import WebhookRules
-from postroad.remote import campaign_tables, tables
+from postroad.remote.groups import GROUPS
 from postroad.remote.road import RemoteRoad
 from postroad.verbs.dead import DeadMessages
 from postroad.verbs.grouping import VerbGroup
 from tests.api.served import Served
 
 REFUSED = {
-    "campaigns": {"callback"},
     "credentials": {"get", "open", "rotate_keys", "secret"},
     "tokens": {"who"},
     "webhooks": {"rotate_keys"},
 }
 """Verbs of a group that only the process can do that has the store open."""
-TABLES = {
-    **{name.lower(): table for name, table in vars(tables).items() if name.isupper()},
-    **{name.lower(): table for name, table in vars(campaign_tables).items() if name.isupper()},
-    "inspect": tables.INSPECTION,
-}
 
 
 @asynccontextmanager
@@ -62,13 +56,13 @@ def test_each_verb_is_a_request_or_is_refused_by_name() -> None:
     groups = {
         name: each.kind for name, each in vars(app.Postroad).items() if isinstance(each, VerbGroup)
     }
-    assert len(groups) == 13
+    assert groups.keys() == GROUPS.keys()
     for name, kind in groups.items():
         public = {
             verb for verb, _ in inspect.getmembers(kind, inspect.isfunction) if verb[0] != "_"
         }
-        assert public - set(TABLES[name]) == REFUSED.get(name, set()), name
-        assert set(TABLES[name]) <= public, name
+        assert public - set(GROUPS[name]) == REFUSED.get(name, set()), name
+        assert set(GROUPS[name]) <= public, name
 
 
 Ask = Callable[[Postroad], Awaitable[Any]]
@@ -167,6 +161,10 @@ async def test_messages_are_sent_and_controlled_from_elsewhere(tmp_path: Path, h
         assert (await far.cancel("msg_0000000000000")).state is CancelState.unknown
         await far.resume("good")
         await far.limit("good", "1000/s", cost=2)
+        put = await far.limits.put("all", lanes="handler:*", rate="5000/s", tenant="*")
+        assert await far.limits.list(tenant="*") == await road.limits.list(tenant="*") == [put]
+        assert await far.limits.list() == []
+        await far.limits.delete("all", tenant="*")
         await far.limit("good", None)
         bad = [await far.send("bad", number) for number in range(3)]
         await road.run(until_idle=True)

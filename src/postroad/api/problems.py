@@ -61,6 +61,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.NoBody: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
+    errors.UnknownLimit: 404,
     errors.UnknownErasure: 404,
     UnknownCampaign: 404,
     WrongState: 409,

@@ -11,6 +11,7 @@ from msgspec import NODEFAULT, Struct, structs
 from postroad.api.problems import BadRequest, NotFound, UnsupportedMediaType
 from postroad.api.reading import bad_field, decode
 from postroad.api.request import JSON, Request
+from postroad.model.near_names import nearest
 from postroad.model.problem import FieldError
 from postroad.model.tokens import Scope
 
@@ -115,7 +116,9 @@ class Route:
         values: dict[str, str] = dict(path)
         for name, value in read_query(request.query) if request.query else ():
             if name not in self._query:
-                raise _bad_parameter(name, "there is no such parameter", "unknown parameter")
+                known = sorted(self._query)
+                hint = nearest(name, known) or f": give {', '.join(known) or 'none'}"
+                raise _bad_parameter(name, f"there is no such parameter{hint}", "unknown parameter")
             if name in values:
                 raise _bad_parameter(name, "it is given twice: give it once", "given twice")
             values[name] = value

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
+from postroad.cli.command import Commands, Invocation, Limit, Listing, SharedOptions, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.watching import answered, pause
@@ -59,11 +59,26 @@ def _ask(call: Invocation, method: str, path: str, data: object = None, **query:
     return call.ask(method, path, query, data)
 
 
+class TemplateOptions(SharedOptions, frozen=True):
+    """What a campaign sends."""
+
+    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = ""
+    subject: Annotated[str, Option(help="The template of a mail's subject.")] = ""
+    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = ""
+
+    def given(self) -> dict[str, str]:
+        """Those that were given."""
+        texts = {"template": _text(self.template), "subject": self.subject}
+        texts["html"] = _text(self.html)
+        return {name: text for name, text in texts.items() if text}
+
+
 def create(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")],
-    template: Annotated[str, Option(help="The template's text, or @FILE.")],
+    *,
+    what: TemplateOptions,
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "recipient",
     jobs: Annotated[int, Option(help="How many senders work on it at once.")] = 1,
 ) -> None:
@@ -71,7 +86,7 @@ def create(
     data = {
         "name": name,
         "credential": credential,
-        "template": _text(template),
+        **what.given(),
         "recipient": recipient,
         "jobs": jobs,
     }
@@ -91,7 +106,8 @@ def edit(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")] = "",
-    template: Annotated[str, Option(help="The template's text, or @FILE.")] = "",
+    *,
+    what: TemplateOptions,
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "",
     jobs: Annotated[int | None, Option(help="How many senders work on it at once.")] = None,
     failures_min: Annotated[int | None, Option(help="It halts only above so many.")] = None,
@@ -100,7 +116,7 @@ def edit(
     """Change a draft or a scheduled campaign; what is not given stays."""
     data = {
         "credential": credential or None,
-        "template": _text(template) if template else None,
+        **what.given(),
         "recipient": recipient or None,
         "jobs": jobs,
         "failures_min": failures_min,
@@ -136,9 +152,10 @@ def details(call: Listing, name: Name) -> None:
     halt = said.pop("halt")
     said["columns"] = ", ".join(said["columns"])
     said["halts"] = f"above {halt['failures_min']} failures and {halt['percent']:g} %"
-    template = said.pop("template")
+    templates = [said.pop(part) for part in ("subject", "template", "html")]
     call.facts(said.items())
-    out().print(template)
+    for template in filter(None, templates):
+        out().print(template)
 
 
 def list_campaigns(call: Listing) -> None:
@@ -250,9 +267,11 @@ def preview(call: Invocation, name: Name, row: Row = 1) -> None:
     said = _ask(call, "GET", _path(name, "preview"), row=row)
     if call.printed(said):
         return
-    out().print(said["parcel"]["body"])
-    note = f"to {said['parcel']['recipient']}, {said['cost']} segment(s), {said['encoding']}"
-    err().print(note)
+    for text in filter(None, (said["subject"], said["text"], said["html"])):
+        out().print(text)
+    if said["problem"]:
+        raise BadInput(f"recipient {row}: {said['problem']}")
+    err().print(f"to {said['recipient']}, {said['cost']} segment(s) {said['encoding']}".rstrip())
 
 
 def try_message(

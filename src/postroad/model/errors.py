@@ -96,6 +96,10 @@ class UnknownMailbox(BadInput):
     """No mailbox of that name is known. List mailboxes to find it, or make one."""
 
 
+class UnknownLimit(BadInput):
+    """No named limit of that name is known. List limits to find it, or put one."""
+
+
 class NotOnRabbitMQ(BadInput):
     """A road on RabbitMQ cannot do this; the text says what to use instead."""
 

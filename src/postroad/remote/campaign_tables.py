@@ -10,12 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from postroad.campaigns.importing import Imported
-from postroad.model.credential import CredentialSpec
+from postroad.model.credential import BadCredential, CredentialSpec
 from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NotOnRemoteRoad
 from postroad.model.privacy import Erasure
-from postroad.ports.channel import BadCredential
 from postroad.remote.api_request import ApiRequest
 from postroad.remote.calls import Args, Call, Verbs, ask, request_of
 from postroad.remote.client import RemoteClient
@@ -112,6 +111,7 @@ def _credential(args: Args) -> Args:
         raise NotOnRemoteRoad("check=False: a server checks each credential before it stores it")
     told: dict[str, Any] = msgspec.structs.asdict(spec)
     told["provider"] = told.pop("server")
+    del told["secrets"]  # their names: the secrets themselves are given beside it
     expires_ms = told.pop("expires_at_ms")
     if expires_ms:
         told["expires_at"] = datetime.fromtimestamp(expires_ms / 1000, UTC)

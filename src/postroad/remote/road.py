@@ -11,26 +11,17 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOnRemoteRoad, PostroadError
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
-from postroad.remote import campaign_tables, tables
+from postroad.remote import tables
 from postroad.remote.addresses import check_token, read_address
 from postroad.remote.calls import remote_group
 from postroad.remote.client import RemoteClient
+from postroad.remote.groups import GROUPS
 from postroad.remote.sending import RemoteSending
-from postroad.verbs.audit import AuditVerbs
-from postroad.verbs.campaigns import CampaignAdmin
-from postroad.verbs.control import Controls, LaneControls
-from postroad.verbs.credentials import CredentialAdmin
-from postroad.verbs.dead import DeadMessages
+from postroad.verbs.control import Controls
 from postroad.verbs.explaining import Explainer
-from postroad.verbs.figures import FleetRollups, FleetWorkers
-from postroad.verbs.inspection import Inspection
-from postroad.verbs.mailboxes import MailboxAdmin
-from postroad.verbs.messages import Messages
-from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt, SendOptions
-from postroad.verbs.tokens import TokenAdmin
-from postroad.verbs.webhooks import WebhookAdmin
 
 WORKER = "in the process that owns the road, as Postroad('sqlite:///…') or on PostgreSQL"
 
@@ -59,19 +50,9 @@ class RemoteRoad(Postroad):
         self._remote = RemoteSending(client, clock)
         self._controls = remote_group(Controls, tables.CONTROLS, client)
         self._explainer = remote_group(Explainer, tables.EXPLAINER, client)
-        self.lanes = remote_group(LaneControls, tables.LANES, client)
-        self.dead = remote_group(DeadMessages, tables.DEAD, client)
-        self.messages = remote_group(Messages, tables.MESSAGES, client)
-        self.inspect = remote_group(Inspection, tables.INSPECTION, client)
-        self.rollups = remote_group(FleetRollups, tables.ROLLUPS, client)
-        self.workers = remote_group(FleetWorkers, tables.WORKERS, client)
-        self.tokens = remote_group(TokenAdmin, tables.TOKENS, client)
-        self.audit = remote_group(AuditVerbs, tables.AUDIT, client)
-        self.webhooks = remote_group(WebhookAdmin, tables.WEBHOOKS, client)
-        self.mailboxes = remote_group(MailboxAdmin, tables.MAILBOXES, client)
-        self.campaigns = remote_group(CampaignAdmin, campaign_tables.CAMPAIGNS, client)
-        self.credentials = remote_group(CredentialAdmin, campaign_tables.CREDENTIALS, client)
-        self.privacy = remote_group(PrivacyVerbs, campaign_tables.PRIVACY, client)
+        for name, group in vars(Postroad).items():
+            if isinstance(group, VerbGroup):
+                setattr(self, name, remote_group(group.kind, GROUPS.get(name, {}), client))
 
     async def __aenter__(self) -> Self:
         if self._client.is_open:

@@ -10,11 +10,14 @@ from msgspec import Raw, Struct
 from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.dead import DeadLetter, DeadMessage
 from postroad.model.durations import seconds_of
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import Forbidden, NotCancelled, UnknownMessage
+from postroad.model.named_limits import NamedLimit
+from postroad.model.tokens import EVERY_TENANT
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt, AttemptFacts
 from postroad.ports.entropy import secret_bytes
-from postroad.remote.calls import Args, Call, Verbs, ask, inherited, steps
+from postroad.remote.calls import Args, Call, Custom, Verbs, ask, inherited, steps
 from postroad.remote.client import RemoteClient
 from postroad.verbs.messages import MessageContent
 from postroad.verbs.send_again import SentAgain
@@ -87,8 +90,9 @@ async def _limit(client: RemoteClient, args: Args) -> None:
     """Limit a queue, or, by the number of a lane, its credential."""
     what = args.get("what", args.get("lane"))
     name, path = ("lane", "lanes") if isinstance(what, int) else ("queue", "queues")
-    asked = {name: what, "cost": args["cost"], "tenant": args["tenant"]}
     rate: Args = {"rate": args["rate"]}  # None lifts the limit, so it is said
+    asked = {each: value for each, value in args.items() if each not in ("what", "lane", "rate")}
+    asked[name] = what
     call = Call("POST", f"/v1/{path}:limit", again=True, shape=lambda given: given | rate)
     _ = await ask(client, call, asked)  # what was done, which is known
 
@@ -167,6 +171,34 @@ DEAD: Final[Verbs] = {
     "replaying": _replaying,
     "purge": inherited,
     "purging": _purging,
+}
+
+
+def _of_limit(method: str, path: str) -> Custom:
+    """A change of a limit. The tenant `*` is everybody, whom no header names."""
+
+    async def verb(client: RemoteClient, args: Args) -> NamedLimit | None:
+        gives = NamedLimit if method == "POST" else None
+        if args["tenant"] == EVERY_TENANT:
+            args |= {"tenant": DEFAULT_TENANT, "every_tenant": True}
+        found: NamedLimit | None = await ask(client, Call(method, path), args, gives)
+        return found
+
+    return verb
+
+
+async def _limits(client: RemoteClient, args: Args) -> list[NamedLimit]:
+    everybody = args["tenant"] == EVERY_TENANT
+    if everybody:
+        args["tenant"] = DEFAULT_TENANT
+    found: list[NamedLimit] = await ask(client, Call("GET", "/v1/limits"), args, list[NamedLimit])
+    return [one for one in found if (one.tenant == EVERY_TENANT) is everybody]
+
+
+LIMITS: Final[Verbs] = {
+    "put": _of_limit("POST", "/v1/limits"),
+    "list": _limits,
+    "delete": _of_limit("DELETE", "/v1/limits/{name}"),
 }
 
 # What is there

@@ -31,7 +31,7 @@ EXPORTS: Final = {
         "name transport policy paused_at block_kind block_until block_reason", walks=True
     ),
     "endpoint": Export("url settings", walks=True),
-    "limit": Export("queue transport server credential rate cost"),
+    "limit": Export("queue transport server credential name lanes rate cost hours zone"),
     "message": Export(
         "id queue accepted_at due expires_at level attempts order_key headers body",
         walks=True,

@@ -17,7 +17,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
 
 -- name: export_limit
 -- Read rate limits of queues and lanes.
-select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server, p.credential, p.spec as rate, p.cost
+select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server, p.credential, p.name, p.lanes, p.spec as rate, p.cost, p.hours, p.zone
   from pace p left join queue q on q.id = p.queue_id
  where ((q.id is not null and q.tenant = ?1 and (?2 = '' or q.name = ?2)) or (p.queue_id = 0 and p.tenant = ?1 and ?2 = ''))
    and p.id > ?3 and ?4 >= 0 order by p.id limit ?5
