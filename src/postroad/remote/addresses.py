@@ -55,9 +55,11 @@ def _window(file: str) -> RoadAddress:
         raise BadDsn(f"{WINDOW}: name the road's file, as in road:///road.db")
 
     async def dial() -> Streams:
-        # In a thread: where all connections are taken, it waits for one.
-        line = await asyncio.to_thread(connect, f"sqlite:///{file}", CONNECT_S)
-        line.setblocking(False)
+        try:
+            line = connect(f"sqlite:///{file}", 0.0)
+        except BlockingIOError:  # all places in the queue are taken: a thread waits for one
+            line = await asyncio.to_thread(connect, f"sqlite:///{file}", CONNECT_S)
+            line.setblocking(False)
         return await asyncio.open_unix_connection(sock=line, limit=HEAD_BYTES_MAX)
 
     return RoadAddress(f"the process that owns {file}", "localhost", "", dial)
