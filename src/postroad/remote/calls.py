@@ -27,7 +27,7 @@ LINE_BYTES_MAX: Final = 1 << 20
 NOBODY_ELSE: Final = "tenant=None: a server answers for one tenant at a time, name it"
 
 
-class Call(Struct, frozen=True):
+class VerbCall(Struct, frozen=True):
     """The request that a verb is. Arguments that stand in the path as `{name}` go there, others
     into the query of a GET or DELETE, or into the body of a POST."""
 
@@ -43,7 +43,7 @@ class Call(Struct, frozen=True):
     """The field of the answer that the verb returns; else the whole answer."""
 
 
-Verbs = Mapping[str, Call | Custom]
+Verbs = Mapping[str, VerbCall | Custom]
 
 
 def inherited(_client: RemoteClient, _args: Args) -> Any:
@@ -74,7 +74,7 @@ def _refused(kind: type, name: str) -> Callable[..., Any]:
     return verb
 
 
-def _asking(verb: Callable[..., Any], call: Call | Custom) -> Callable[..., Any]:
+def _asking(verb: Callable[..., Any], call: VerbCall | Custom) -> Callable[..., Any]:
     signature = inspect.signature(verb)
     gives = get_type_hints(verb).get("return")
 
@@ -88,7 +88,7 @@ def _asking(verb: Callable[..., Any], call: Call | Custom) -> Callable[..., Any]
             args |= value if is_options else {name: value}
         return args
 
-    if not isinstance(call, Call) and not inspect.iscoroutinefunction(verb):
+    if not isinstance(call, VerbCall) and not inspect.iscoroutinefunction(verb):
 
         @wraps(verb)
         def plain(self: Any, /, *given: Any, **named: Any) -> Any:
@@ -99,14 +99,14 @@ def _asking(verb: Callable[..., Any], call: Call | Custom) -> Callable[..., Any]
     @wraps(verb)
     async def asked(self: Any, /, *given: Any, **named: Any) -> Any:
         args = arguments(self, *given, **named)
-        if isinstance(call, Call):
+        if isinstance(call, VerbCall):
             return await ask(self._client, call, args, gives)
         return await call(self._client, args)
 
     return checking(asked)
 
 
-async def ask(client: RemoteClient, call: Call, args: Args, gives: Any = None) -> Any:
+async def ask(client: RemoteClient, call: VerbCall, args: Args, gives: Any = None) -> Any:
     """Make the request of a verb, and return what the verb returns."""
     answer = await client.ask(request_of(client, call, args), again=call.again)
     if gives is type(None) or gives is None:
@@ -117,7 +117,7 @@ async def ask(client: RemoteClient, call: Call, args: Args, gives: Any = None) -
     return msgspec.convert(fields.get(call.gives), gives)
 
 
-def request_of(client: RemoteClient, call: Call, args: Args) -> ApiRequest:
+def request_of(client: RemoteClient, call: VerbCall, args: Args) -> ApiRequest:
     """The request that a verb with these arguments is."""
     tenant = args.get("tenant", None if call.every else DEFAULT_TENANT)
     if tenant is None and not call.every:
@@ -157,7 +157,7 @@ def _text(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-async def steps(client: RemoteClient, call: Call, args: Args, kind: Any) -> AsyncIterator[Any]:
+async def steps(client: RemoteClient, call: VerbCall, args: Args, kind: Any) -> AsyncIterator[Any]:
     """The steps of a change of many messages, as its server tells them."""
     asked = request_of(client, call, args)
     asked = ApiRequest("POST", asked.path, {}, asked.content, {**asked.headers, "accept": NDJSON})

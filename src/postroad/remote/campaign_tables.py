@@ -16,7 +16,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NotOnRemoteRoad
 from postroad.model.privacy import Erasure
 from postroad.remote.api_request import ApiRequest
-from postroad.remote.calls import Args, Call, Verbs, ask, request_of
+from postroad.remote.calls import Args, VerbCall, Verbs, ask, request_of
 from postroad.remote.client import RemoteClient
 from postroad.verbs.credentials import CredentialView
 from postroad.verbs.privacy import meant
@@ -39,7 +39,7 @@ async def _import(client: RemoteClient, args: Args) -> Imported:
         size = (await asyncio.to_thread(path.stat)).st_size
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from None
-    call = Call("GET", "/v1/campaigns/{name}/import")
+    call = VerbCall("GET", "/v1/campaigns/{name}/import")
     asked = request_of(client, call, {**args, "file": path.name})
     headers = {**asked.headers, "content-type": "text/csv", "content-length": str(size)}
     asked = ApiRequest("POST", asked.path, asked.query, b"", headers)
@@ -64,7 +64,7 @@ async def _pieces(
 
 
 async def _export(client: RemoteClient, args: Args) -> AsyncIterator[str]:
-    call = Call("GET", "/v1/campaigns/{name}/export")
+    call = VerbCall("GET", "/v1/campaigns/{name}/export")
     asked = request_of(client, call, {**args, "format": args["form"], "form": None})
     decoder = codecs.getincrementaldecoder("utf-8")()
     async with client.stream(asked) as pieces:
@@ -72,33 +72,33 @@ async def _export(client: RemoteClient, args: Args) -> AsyncIterator[str]:
             yield decoder.decode(piece)
 
 
-def _to(state: str) -> Call:
-    return Call("POST", f"/v1/campaigns/{{name}}/{state}")
+def _to(state: str) -> VerbCall:
+    return VerbCall("POST", f"/v1/campaigns/{{name}}/{state}")
 
 
 CAMPAIGNS: Final[Verbs] = {
-    "create": Call("POST", "/v1/campaigns", shape=_halting),
-    "edit": Call("POST", "/v1/campaigns/{name}/edit", again=True, shape=_halting),
-    "details": Call("GET", "/v1/campaigns/{name}/details"),
-    "clone": Call("POST", "/v1/campaigns/{name}/clone"),
-    "delete": Call("DELETE", "/v1/campaigns/{name}"),
-    "list": Call("GET", "/v1/campaigns"),
-    "show": Call("GET", "/v1/campaigns/{name}"),
-    "exact": Call("GET", "/v1/campaigns/{name}/counts"),
+    "create": VerbCall("POST", "/v1/campaigns", shape=_halting),
+    "edit": VerbCall("POST", "/v1/campaigns/{name}/edit", again=True, shape=_halting),
+    "details": VerbCall("GET", "/v1/campaigns/{name}/details"),
+    "clone": VerbCall("POST", "/v1/campaigns/{name}/clone"),
+    "delete": VerbCall("DELETE", "/v1/campaigns/{name}"),
+    "list": VerbCall("GET", "/v1/campaigns"),
+    "show": VerbCall("GET", "/v1/campaigns/{name}"),
+    "exact": VerbCall("GET", "/v1/campaigns/{name}/counts"),
     "import_file": _import,
-    "discard_import": Call("DELETE", "/v1/campaigns/{name}/import"),
-    "preview": Call("GET", "/v1/campaigns/{name}/preview"),
+    "discard_import": VerbCall("DELETE", "/v1/campaigns/{name}/import"),
+    "preview": VerbCall("GET", "/v1/campaigns/{name}/preview"),
     "test_send": _to("test"),
-    "dry_run": Call("GET", "/v1/campaigns/{name}/estimate"),
+    "dry_run": VerbCall("GET", "/v1/campaigns/{name}/estimate"),
     "start": _to("start"),
     "schedule": _to("schedule"),
     "stop": _to("stop"),
     "resume": _to("resume"),
     "retry": _to("retry"),
     "cancel": _to("cancel"),
-    "settle": Call("POST", "/v1/campaigns/{name}/settle", gives="settled"),
-    "lookup": Call("POST", "/v1/campaigns/{name}/lookup", gives="settled"),
-    "recipients": Call("GET", "/v1/campaigns/{name}/recipients"),
+    "settle": VerbCall("POST", "/v1/campaigns/{name}/settle", gives="settled"),
+    "lookup": VerbCall("POST", "/v1/campaigns/{name}/lookup", gives="settled"),
+    "recipients": VerbCall("GET", "/v1/campaigns/{name}/recipients"),
     "export": _export,
 }
 
@@ -120,7 +120,7 @@ def _credential(args: Args) -> Args:
 
 async def _show_credential(client: RemoteClient, args: Args) -> CredentialView:
     name = args.pop("name")
-    call = Call("GET", "/v1/credentials")
+    call = VerbCall("GET", "/v1/credentials")
     found: list[CredentialView] = await ask(client, call, args, list[CredentialView])
     for one in found:
         if one.name == name:
@@ -129,11 +129,11 @@ async def _show_credential(client: RemoteClient, args: Args) -> CredentialView:
 
 
 CREDENTIALS: Final[Verbs] = {
-    "put": Call("POST", "/v1/credentials", again=True, shape=_credential),
+    "put": VerbCall("POST", "/v1/credentials", again=True, shape=_credential),
     "show": _show_credential,
-    "list": Call("GET", "/v1/credentials"),
-    "check": Call("POST", "/v1/credentials/{name}/check", again=True, gives="account"),
-    "delete": Call("DELETE", "/v1/credentials/{name}"),
+    "list": VerbCall("GET", "/v1/credentials"),
+    "check": VerbCall("POST", "/v1/credentials/{name}/check", again=True, gives="account"),
+    "delete": VerbCall("DELETE", "/v1/credentials/{name}"),
 }
 
 # Privacy
@@ -148,14 +148,16 @@ def _subject(args: Args) -> tuple[Args, str | None]:
 
 async def _erase(client: RemoteClient, args: Args) -> Erasure:
     asked, tenant = _subject(args)
-    call = Call("POST", "/v1/privacy:erase")
+    call = VerbCall("POST", "/v1/privacy:erase")
     found: Erasure = await ask(client, call, {**asked, "tenant": tenant}, Erasure)
     return found
 
 
 async def _export_data(client: RemoteClient, args: Args) -> AsyncIterator[bytes]:
     asked, tenant = _subject(args)
-    request = request_of(client, Call("POST", "/v1/privacy:export"), {**asked, "tenant": tenant})
+    request = request_of(
+        client, VerbCall("POST", "/v1/privacy:export"), {**asked, "tenant": tenant}
+    )
     async with client.stream(request) as pieces:
         async for piece in pieces:
             yield piece
@@ -163,7 +165,7 @@ async def _export_data(client: RemoteClient, args: Args) -> AsyncIterator[bytes]
 
 async def _erasure(client: RemoteClient, args: Args) -> Erasure:
     """How far an erasure is. A wait of more than one request may have is made of several."""
-    call = Call("GET", "/v1/privacy/erasures/{number}", every=True)
+    call = VerbCall("GET", "/v1/privacy/erasures/{number}", every=True)
     left_s = seconds_of(args.pop("wait"))
     while True:
         found: Erasure = await ask(
@@ -177,6 +179,6 @@ async def _erasure(client: RemoteClient, args: Args) -> Erasure:
 PRIVACY: Final[Verbs] = {
     "erase": _erase,
     "erasure": _erasure,
-    "erasures": Call("GET", "/v1/privacy/erasures", every=True),
+    "erasures": VerbCall("GET", "/v1/privacy/erasures", every=True),
     "export": _export_data,
 }

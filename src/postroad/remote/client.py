@@ -42,7 +42,7 @@ NO_ROUTE: Final = f"{PREFIX}not-found"
 DOUBT: Final = "; what was asked may have been done, or may still be: check before you repeat it"
 
 
-class ServerFacts(Struct, frozen=True):
+class ServerAbout(Struct, frozen=True):
     """Which release serves the road, and for whom: a part of `GET /v1/about`."""
 
     version: str
@@ -59,7 +59,7 @@ class RemoteClient:
         self._token = token
         self._clock = clock
         self._chance = chance
-        self._facts: ServerFacts | None = None
+        self._facts: ServerAbout | None = None
         self._room: asyncio.Semaphore | None = None
 
     @property
@@ -73,12 +73,12 @@ class RemoteClient:
         self._room = asyncio.Semaphore(AT_ONCE)
         try:
             answer = await self.ask(ApiRequest("GET", "/v1/about"), patience_s=OPEN_S)
-            self._facts = self._known(self.read(answer.content, ServerFacts))
+            self._facts = self._known(self.read(answer.content, ServerAbout))
         except BaseException:
             self.close()
             raise
 
-    def _known(self, facts: ServerFacts) -> ServerFacts:
+    def _known(self, facts: ServerAbout) -> ServerAbout:
         if _release(facts.version) < _release(VERSION):
             raise OlderServer(
                 f"{self.name} runs Postroad {facts.version}, this program has {VERSION}: upgrade "

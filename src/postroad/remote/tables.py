@@ -17,7 +17,7 @@ from postroad.model.tokens import EVERY_TENANT
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt, AttemptFacts
 from postroad.ports.entropy import secret_bytes
-from postroad.remote.calls import Args, Call, Custom, Verbs, ask, inherited, steps
+from postroad.remote.calls import Args, Custom, VerbCall, Verbs, ask, inherited, steps
 from postroad.remote.client import RemoteClient
 from postroad.verbs.messages import MessageContent
 from postroad.verbs.send_again import SentAgain
@@ -62,7 +62,7 @@ class ShownAttempt(AttemptFacts, frozen=True):
 
 async def _cancel(client: RemoteClient, args: Args) -> Cancelled:
     """Cancel one message. A wait of more than one request may have is made of several."""
-    call = Call("DELETE", "/v1/messages/{id}", shape=_waiting)
+    call = VerbCall("DELETE", "/v1/messages/{id}", shape=_waiting)
     left_s = seconds_of(args["wait"])
     while True:
         try:
@@ -82,7 +82,7 @@ def _waiting(args: Args) -> Args:
 
 
 def _cancelling(client: RemoteClient, args: Args) -> AsyncIterator[CancelledAll]:
-    call = Call("POST", "/v1/messages:cancel", shape=_waiting)
+    call = VerbCall("POST", "/v1/messages:cancel", shape=_waiting)
     return steps(client, call, args, CancelledAll)
 
 
@@ -93,45 +93,45 @@ async def _limit(client: RemoteClient, args: Args) -> None:
     rate: Args = {"rate": args["rate"]}  # None lifts the limit, so it is said
     asked = {each: value for each, value in args.items() if each not in ("what", "lane", "rate")}
     asked[name] = what
-    call = Call("POST", f"/v1/{path}:limit", again=True, shape=lambda given: given | rate)
+    call = VerbCall("POST", f"/v1/{path}:limit", again=True, shape=lambda given: given | rate)
     _ = await ask(client, call, asked)  # what was done, which is known
 
 
 CONTROLS: Final[Verbs] = {
     "cancel": _cancel,
     "cancelling": _cancelling,
-    "settle": Call("POST", "/v1/messages/{id}/settle"),
-    "pause": Call("POST", "/v1/queues:pause", again=True),
-    "resume": Call("POST", "/v1/queues:resume", again=True),
-    "unblock": Call("POST", "/v1/queues:unblock", again=True),
+    "settle": VerbCall("POST", "/v1/messages/{id}/settle"),
+    "pause": VerbCall("POST", "/v1/queues:pause", again=True),
+    "resume": VerbCall("POST", "/v1/queues:resume", again=True),
+    "unblock": VerbCall("POST", "/v1/queues:unblock", again=True),
     "limit": _limit,
 }
 LANES: Final[Verbs] = {
-    "pause": Call("POST", "/v1/lanes:pause", again=True),
-    "resume": Call("POST", "/v1/lanes:resume", again=True),
-    "unblock": Call("POST", "/v1/lanes:unblock", again=True),
+    "pause": VerbCall("POST", "/v1/lanes:pause", again=True),
+    "resume": VerbCall("POST", "/v1/lanes:resume", again=True),
+    "unblock": VerbCall("POST", "/v1/lanes:unblock", again=True),
     "limit": _limit,
 }
 EXPLAINER: Final[Verbs] = {
-    "explain": Call("GET", "/v1/messages/{id}/explain"),
-    "explain_queue": Call("GET", "/v1/queues:explain"),
-    "explain_lane": Call("GET", "/v1/lanes:explain"),
+    "explain": VerbCall("GET", "/v1/messages/{id}/explain"),
+    "explain_queue": VerbCall("GET", "/v1/queues:explain"),
+    "explain_lane": VerbCall("GET", "/v1/lanes:explain"),
 }
 
 
 async def _body(client: RemoteClient, args: Args) -> MessageContent:
-    call = Call("GET", "/v1/messages/{id}/body")
+    call = VerbCall("GET", "/v1/messages/{id}/body")
     found: ShownBody = await ask(client, call, args, ShownBody)
     return MessageContent(found.headers, found.content())
 
 
 def _sending_again(client: RemoteClient, args: Args) -> AsyncIterator[SentAgain]:
-    return steps(client, Call("POST", "/v1/messages:send-again", shape=_named), args, SentAgain)
+    return steps(client, VerbCall("POST", "/v1/messages:send-again", shape=_named), args, SentAgain)
 
 
 async def _send_again(client: RemoteClient, args: Args) -> SentAgain:
     """With a key of its own, where none is given, so that it can be repeated."""
-    call = Call("POST", "/v1/messages:send-again", again=True, shape=_named)
+    call = VerbCall("POST", "/v1/messages:send-again", again=True, shape=_named)
     key = args["key"] or f"remote-{secret_bytes(12).hex()}"
     said: SentAgain = await ask(client, call, {**args, "key": key}, SentAgain)
     return said
@@ -144,7 +144,7 @@ def _named(args: Args) -> Args:
 
 
 MESSAGES: Final[Verbs] = {
-    "list": Call("GET", "/v1/messages"),
+    "list": VerbCall("GET", "/v1/messages"),
     "body": _body,
     "send_again": _send_again,
     "sending_again": _sending_again,
@@ -152,20 +152,22 @@ MESSAGES: Final[Verbs] = {
 
 
 async def _show_dead(client: RemoteClient, args: Args) -> DeadLetter:
-    found: ShownLetter = await ask(client, Call("GET", "/v1/dead/{id}"), args, ShownLetter)
+    found: ShownLetter = await ask(client, VerbCall("GET", "/v1/dead/{id}"), args, ShownLetter)
     return DeadLetter(found.message, found.headers, found.content(), found.tries)
 
 
 def _replaying(client: RemoteClient, args: Args) -> AsyncIterator[int]:
-    return steps(client, Call("POST", "/v1/dead:replay", shape=_named, gives="count"), args, int)
+    return steps(
+        client, VerbCall("POST", "/v1/dead:replay", shape=_named, gives="count"), args, int
+    )
 
 
 def _purging(client: RemoteClient, args: Args) -> AsyncIterator[int]:
-    return steps(client, Call("POST", "/v1/dead:purge", shape=_named, gives="count"), args, int)
+    return steps(client, VerbCall("POST", "/v1/dead:purge", shape=_named, gives="count"), args, int)
 
 
 DEAD: Final[Verbs] = {
-    "list": Call("GET", "/v1/dead"),
+    "list": VerbCall("GET", "/v1/dead"),
     "show": _show_dead,
     "replay": inherited,
     "replaying": _replaying,
@@ -181,7 +183,7 @@ def _of_limit(method: str, path: str) -> Custom:
         gives = NamedLimit if method == "POST" else None
         if args["tenant"] == EVERY_TENANT:
             args |= {"tenant": DEFAULT_TENANT, "every_tenant": True}
-        found: NamedLimit | None = await ask(client, Call(method, path), args, gives)
+        found: NamedLimit | None = await ask(client, VerbCall(method, path), args, gives)
         return found
 
     return verb
@@ -191,7 +193,9 @@ async def _limits(client: RemoteClient, args: Args) -> list[NamedLimit]:
     everybody = args["tenant"] == EVERY_TENANT
     if everybody:
         args["tenant"] = DEFAULT_TENANT
-    found: list[NamedLimit] = await ask(client, Call("GET", "/v1/limits"), args, list[NamedLimit])
+    found: list[NamedLimit] = await ask(
+        client, VerbCall("GET", "/v1/limits"), args, list[NamedLimit]
+    )
     return [one for one in found if (one.tenant == EVERY_TENANT) is everybody]
 
 
@@ -205,23 +209,23 @@ LIMITS: Final[Verbs] = {
 
 
 INSPECTION: Final[Verbs] = {
-    "queues": Call("GET", "/v1/queues"),
-    "lanes": Call("GET", "/v1/lanes"),
-    "levels": Call("GET", "/v1/levels"),
-    "overview": Call("GET", "/v1/stats"),
+    "queues": VerbCall("GET", "/v1/queues"),
+    "lanes": VerbCall("GET", "/v1/lanes"),
+    "levels": VerbCall("GET", "/v1/levels"),
+    "overview": VerbCall("GET", "/v1/stats"),
 }
 ROLLUPS: Final[Verbs] = {
-    "list": Call("GET", "/v1/rollups", every=True),
-    "recent": Call("GET", "/v1/stats"),
+    "list": VerbCall("GET", "/v1/rollups", every=True),
+    "recent": VerbCall("GET", "/v1/stats"),
 }
-WORKERS: Final[Verbs] = {"list": Call("GET", "/v1/workers", every=True)}
-AUDIT: Final[Verbs] = {"list": Call("GET", "/v1/audit", every=True), "export": inherited}
+WORKERS: Final[Verbs] = {"list": VerbCall("GET", "/v1/workers", every=True)}
+AUDIT: Final[Verbs] = {"list": VerbCall("GET", "/v1/audit", every=True), "export": inherited}
 
 # Webhooks, mailboxes, tokens, privacy
 
 
 async def _attempts(client: RemoteClient, args: Args) -> list[Attempt]:
-    call = Call("GET", "/v1/messages/{id}/attempts")
+    call = VerbCall("GET", "/v1/messages/{id}/attempts")
     found: list[ShownAttempt] = await ask(client, call, args, list[ShownAttempt])
     return [_attempt(one) for one in found]
 
@@ -240,10 +244,10 @@ def _hook(args: Args) -> Args:
 
 
 WEBHOOKS: Final[Verbs] = {
-    "set": Call("POST", "/v1/endpoints", again=True, shape=_hook),
-    "get": Call("GET", "/v1/endpoints"),
-    "list": Call("GET", "/v1/endpoints"),
-    "delete": Call("DELETE", "/v1/endpoints"),
+    "set": VerbCall("POST", "/v1/endpoints", again=True, shape=_hook),
+    "get": VerbCall("GET", "/v1/endpoints"),
+    "list": VerbCall("GET", "/v1/endpoints"),
+    "delete": VerbCall("DELETE", "/v1/endpoints"),
     "attempts": _attempts,
 }
 
@@ -254,24 +258,24 @@ def _new_box(args: Args) -> Args:
 
 
 MAILBOXES: Final[Verbs] = {
-    "create": Call("POST", "/v1/mailboxes", shape=_new_box),
-    "list": Call("GET", "/v1/mailboxes"),
-    "explain": Call("GET", "/v1/mailboxes/{box}"),
-    "delete": Call("DELETE", "/v1/mailboxes/{box}"),
-    "stats": Call("GET", "/v1/hub", every=True),
+    "create": VerbCall("POST", "/v1/mailboxes", shape=_new_box),
+    "list": VerbCall("GET", "/v1/mailboxes"),
+    "explain": VerbCall("GET", "/v1/mailboxes/{box}"),
+    "delete": VerbCall("DELETE", "/v1/mailboxes/{box}"),
+    "stats": VerbCall("GET", "/v1/hub", every=True),
 }
 
 
 async def _make_token(client: RemoteClient, args: Args) -> NewToken:
     tenant = args.pop("tenant")
     named = {"tenant": tenant} if client.for_tenant(tenant) else {}  # else it is the token's own
-    call = Call("POST", "/v1/tokens", every=True, shape=lambda given: given | named)
+    call = VerbCall("POST", "/v1/tokens", every=True, shape=lambda given: given | named)
     made: NewToken = await ask(client, call, args | {"by": None}, NewToken)
     return made
 
 
 TOKENS: Final[Verbs] = {
     "make": _make_token,
-    "list": Call("GET", "/v1/tokens", every=True),
-    "revoke": Call("DELETE", "/v1/tokens/{id}", every=True),
+    "list": VerbCall("GET", "/v1/tokens", every=True),
+    "revoke": VerbCall("DELETE", "/v1/tokens/{id}", every=True),
 }
