@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Final, Literal, Self, Unpack
 
 import apsw
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.config import Settings, checked, is_remote, named_dsn
@@ -24,16 +23,12 @@ from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
-from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
-from postroad.ports.log import Log
-from postroad.ports.store import Store
+from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
-from postroad.transports.threads import Calls, Threads
-from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
@@ -49,6 +44,7 @@ from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
@@ -56,23 +52,15 @@ from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
 
+__all__ = ["Parts", "Postroad"]
+
 REMOTE: Final = "postroad.remote.road"
 """The module of roads that another process serves; by its name, for it stands on this one."""
-
-
-class Parts(Struct, frozen=True):
-    """Parts of a road that a test may replace."""
-
-    clock: Clock | None = None
-    chance: Chance | None = None
-    store: Store | None = None
-    log: Log | None = None
-    threads: Callable[[str, int], Calls] = Threads
-    resolve: Resolve | None = None
 
 
 class Postroad:
@@ -104,6 +92,7 @@ class Postroad:
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
+    suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
     limits = VerbGroup(NamedLimits)
     tokens = VerbGroup(TokenAdmin)
@@ -162,6 +151,7 @@ class Postroad:
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
         self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
+        self.suppressions = SuppressionVerbs(store)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)

@@ -35,7 +35,7 @@ from postroad.verbs.grouping import VerbGroup
 from tests.api.served import Served
 
 REFUSED = {
-    "credentials": {"get", "open", "rotate_keys", "secret"},
+    "credentials": {"channel", "get", "rotate_keys", "session", "usable", "with_secrets"},
     "tokens": {"who"},
     "webhooks": {"rotate_keys"},
 }
@@ -164,6 +164,13 @@ async def test_messages_are_sent_and_controlled_from_elsewhere(tmp_path: Path, h
         put = await far.limits.put("all", lanes="handler:*", rate="5000/s", tenant="*")
         assert await far.limits.list(tenant="*") == await road.limits.list(tenant="*") == [put]
         assert await far.limits.list() == []
+        whom = await far.suppressions.add("bo@example.com", tenant="*")
+        assert (await road.suppressions.list(tenant="*")).suppressions == (whom,)
+        assert (await far.suppressions.list()).suppressions == ()
+        listed = "".join([piece async for piece in far.suppressions.export(tenant="*")])
+        (tmp_path / "list.csv").write_text(listed)
+        assert (await far.suppressions.import_(tmp_path / "list.csv")).added == 1
+        assert await far.suppressions.remove("bo@example.com") == 1
         await far.limits.delete("all", tenant="*")
         await far.limit("good", None)
         bad = [await far.send("bad", number) for number in range(3)]

@@ -14,6 +14,7 @@ from msgspec import Struct
 from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import NotOnRemoteRoad, NotPostroad
+from postroad.model.tokens import EVERY_TENANT
 from postroad.remote.api_request import ApiRequest, part
 from postroad.remote.client import NDJSON, RemoteClient
 from postroad.verbs.bounding import checking
@@ -37,6 +38,8 @@ class VerbCall(Struct, frozen=True):
     """Whether it may be repeated though it may have been done: twice is as good as once."""
     every: bool = False
     """Whether it answers for every tenant, where none is named."""
+    everybody: str = ""
+    """The parameter that stands for the tenant `*`, whom no header can name."""
     shape: Shape | None = None
     """Turns the verb's arguments into the request's parameters."""
     gives: str = ""
@@ -124,6 +127,8 @@ def request_of(client: RemoteClient, call: VerbCall, args: Args) -> ApiRequest:
         raise NotOnRemoteRoad(NOBODY_ELSE)
     given = {name: value for name, value in args.items() if name != "tenant"}
     given = {name: value for name, value in given.items() if value is not None}
+    if call.everybody and tenant == EVERY_TENANT:
+        tenant, given[call.everybody] = DEFAULT_TENANT, True
     if call.shape is not None:
         given = call.shape(given)
     path = call.path

@@ -1,8 +1,6 @@
 """Which request each verb of campaigns, credentials and privacy is."""
 
-import asyncio
-import codecs
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,15 +11,15 @@ from postroad.campaigns.importing import Imported
 from postroad.model.credential import BadCredential, CredentialSpec
 from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, NotOnRemoteRoad
+from postroad.model.errors import NotOnRemoteRoad
 from postroad.model.privacy import Erasure
-from postroad.remote.api_request import ApiRequest
 from postroad.remote.calls import Args, VerbCall, Verbs, ask, request_of
 from postroad.remote.client import RemoteClient
+from postroad.remote.files import text_of, upload
 from postroad.verbs.credentials import CredentialView
 from postroad.verbs.privacy import meant
+from postroad.verbs.suppressions import ImportedSuppressions
 
-PIECE_BYTES: Final = 256 << 10
 WAIT_MAX_S: Final = 40.0
 
 
@@ -35,41 +33,16 @@ def _halting(args: Args) -> Args:
 async def _import(client: RemoteClient, args: Args) -> Imported:
     """Stream a file of recipients to the server."""
     path, told = Path(args.pop("path")), args.pop("progress")
-    try:
-        size = (await asyncio.to_thread(path.stat)).st_size
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from None
     call = VerbCall("GET", "/v1/campaigns/{name}/import")
     asked = request_of(client, call, {**args, "file": path.name})
-    headers = {**asked.headers, "content-type": "text/csv", "content-length": str(size)}
-    asked = ApiRequest("POST", asked.path, asked.query, b"", headers)
-    async with client.stream(asked, _pieces(path, size, told)) as answer:
-        content = b"".join([piece async for piece in answer])
-    found: Imported = client.read(content, Imported)
+    found: Imported = await upload(client, asked, path, Imported, told)
     return found
 
 
-async def _pieces(
-    path: Path, size: int, told: Callable[[str, int, int], None] | None
-) -> AsyncIterator[bytes]:
-    done = 0
-    with path.open("rb") as file:
-        while piece := await asyncio.to_thread(file.read, min(PIECE_BYTES, size - done)):
-            yield piece
-            done += len(piece)
-            if told is not None:
-                told("send", done, size)
-    if done < size:
-        raise BadInput(f"{path} became shorter while it was sent: send it again")
-
-
-async def _export(client: RemoteClient, args: Args) -> AsyncIterator[str]:
+def _export(client: RemoteClient, args: Args) -> AsyncIterator[str]:
+    args["format"] = args.pop("form")
     call = VerbCall("GET", "/v1/campaigns/{name}/export")
-    asked = request_of(client, call, {**args, "format": args["form"], "form": None})
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    async with client.stream(asked) as pieces:
-        async for piece in pieces:
-            yield decoder.decode(piece)
+    return text_of(client, request_of(client, call, args))
 
 
 def _to(state: str) -> VerbCall:
@@ -134,6 +107,39 @@ CREDENTIALS: Final[Verbs] = {
     "list": VerbCall("GET", "/v1/credentials"),
     "check": VerbCall("POST", "/v1/credentials/{name}/check", again=True, gives="account"),
     "delete": VerbCall("DELETE", "/v1/credentials/{name}"),
+}
+
+# Suppression lists
+
+
+def _reasoned(args: Args) -> Args:
+    """Without a reason or a recipient where none is named."""
+    return {name: value for name, value in args.items() if value != ""}
+
+
+async def _import_list(client: RemoteClient, args: Args) -> ImportedSuppressions:
+    path = Path(args.pop("path"))
+    args |= {"format": args.pop("form"), "file": path.name}
+    asked = request_of(
+        client, VerbCall("GET", "/v1/suppressions:import", everybody="everywhere"), args
+    )
+    found: ImportedSuppressions = await upload(client, asked, path, ImportedSuppressions)
+    return found
+
+
+def _export_list(client: RemoteClient, args: Args) -> AsyncIterator[str]:
+    args["format"] = args.pop("form")
+    path = "/v1/suppressions:export"
+    call = VerbCall("POST", path, everybody="everywhere", shape=_reasoned)
+    return text_of(client, request_of(client, call, args))
+
+
+SUPPRESSIONS: Final[Verbs] = {
+    "add": VerbCall("POST", "/v1/suppressions", again=True, everybody="everywhere"),
+    "remove": VerbCall("DELETE", "/v1/suppressions", everybody="everywhere", gives="count"),
+    "list": VerbCall("GET", "/v1/suppressions", everybody="everywhere"),
+    "import_": _import_list,
+    "export": _export_list,
 }
 
 # Privacy

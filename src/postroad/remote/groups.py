@@ -18,6 +18,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "messages": tables.MESSAGES,
     "privacy": campaign_tables.PRIVACY,
     "rollups": tables.ROLLUPS,
+    "suppressions": campaign_tables.SUPPRESSIONS,
     "tokens": tables.TOKENS,
     "webhooks": tables.WEBHOOKS,
     "workers": tables.WORKERS,

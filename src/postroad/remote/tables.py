@@ -17,7 +17,7 @@ from postroad.model.tokens import EVERY_TENANT
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt, AttemptFacts
 from postroad.ports.entropy import secret_bytes
-from postroad.remote.calls import Args, Custom, VerbCall, Verbs, ask, inherited, steps
+from postroad.remote.calls import Args, VerbCall, Verbs, ask, inherited, steps
 from postroad.remote.client import RemoteClient
 from postroad.verbs.messages import MessageContent
 from postroad.verbs.send_again import SentAgain
@@ -176,19 +176,6 @@ DEAD: Final[Verbs] = {
 }
 
 
-def _of_limit(method: str, path: str) -> Custom:
-    """A change of a limit. The tenant `*` is everybody, whom no header names."""
-
-    async def verb(client: RemoteClient, args: Args) -> NamedLimit | None:
-        gives = NamedLimit if method == "POST" else None
-        if args["tenant"] == EVERY_TENANT:
-            args |= {"tenant": DEFAULT_TENANT, "every_tenant": True}
-        found: NamedLimit | None = await ask(client, VerbCall(method, path), args, gives)
-        return found
-
-    return verb
-
-
 async def _limits(client: RemoteClient, args: Args) -> list[NamedLimit]:
     everybody = args["tenant"] == EVERY_TENANT
     if everybody:
@@ -200,9 +187,9 @@ async def _limits(client: RemoteClient, args: Args) -> list[NamedLimit]:
 
 
 LIMITS: Final[Verbs] = {
-    "put": _of_limit("POST", "/v1/limits"),
+    "put": VerbCall("POST", "/v1/limits", again=True, everybody="every_tenant"),
     "list": _limits,
-    "delete": _of_limit("DELETE", "/v1/limits/{name}"),
+    "delete": VerbCall("DELETE", "/v1/limits/{name}", everybody="every_tenant"),
 }
 
 # What is there
