@@ -39,8 +39,8 @@ from postroad.verbs.inspection import Inspection
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
-from postroad.verbs.sending import Receipt
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
 

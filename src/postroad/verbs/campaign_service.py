@@ -20,6 +20,7 @@ from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache
+from postroad.verbs.addressing import Addressing
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
@@ -47,6 +48,7 @@ class CampaignService:
         self.store = campaign_store(road)
         cache = CredentialCache(self.store, ring, road.clock)
         self.channels = {one.name: ChannelTransport(one, cache) for one in channels}
+        self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.callbacks = Callbacks(road, self.store, self.credentials)
