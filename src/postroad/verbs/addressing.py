@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from postroad.engine.drafting import Send
+from postroad.model.credential import BadCredential
 from postroad.model.errors import BadInput
 from postroad.model.recipients import RESERVED, SITE_MARK, TO, read_queue_name
 from postroad.model.texts import checked
@@ -73,7 +74,12 @@ class Addressing:
                 f"{send.queue!r} is a queue of messages that name their recipients: send to an "
                 f"address, as {transport.channel.scheme}:…"
             )
-        queue, to = await transport.route(recipient, send.tenant, credential)
+        try:
+            queue, to = await transport.route(recipient, send.tenant, credential)
+        except BadCredential as error:
+            if send.credential or TO in headers:
+                raise
+            raise BadCredential(f"no credential is named, and {error}: give credential=…") from None
         return replace(send, queue=queue, headers={**headers, TO: to}, credential="")
 
 
