@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal, Self, Unpack
 
 import apsw
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.config import Settings, checked
@@ -25,16 +24,12 @@ from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
 from postroad.ports.channel import Channel
-from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
-from postroad.ports.log import Log
-from postroad.ports.store import Store
+from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
-from postroad.transports.threads import Calls, Threads
-from postroad.transports.webhook.resolving import Resolve
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
@@ -46,9 +41,11 @@ from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
@@ -57,20 +54,10 @@ from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
-
-
-class Parts(Struct, frozen=True):
-    """Parts of a road that a test may replace."""
-
-    clock: Clock | None = None
-    chance: Chance | None = None
-    store: Store | None = None
-    log: Log | None = None
-    threads: Callable[[str, int], Calls] = Threads
-    resolve: Resolve | None = None
 
 
 class Postroad:
@@ -102,7 +89,9 @@ class Postroad:
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
+    suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
+    limits = VerbGroup(NamedLimits)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -134,14 +123,11 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
-        more = [one for one in transports if isinstance(one, Channel)]
-        service = CampaignService(store, keys, (*channels, *more), log, allowance)
-        self.campaign_service = service
-        others = [one for one in transports if not isinstance(one, Channel)]
-        known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *others)
-        known += tuple(service.addressing.transports)
-        self._transports = {one.name: one for one in known}
+        with_parts = ChannelParts(store.clock, rules, own.idle, parts.resolve)
+        channels = own_channels(with_parts, transports)
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
+        known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
+        self._transports = {one.name: one for one in (*known, *service.transports(transports))}
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
@@ -152,9 +138,9 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, live.unwritten_figures)
-        self.workers = FleetWorkers(store)
+        self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
+        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.campaigns, self.credentials = service.campaigns, service.credentials
@@ -317,12 +303,12 @@ class Postroad:
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self, what: str | int, rate: str | None, **options: Unpack[QueueLimitOptions]
     ) -> None:
         """Limit how many tries start, in the whole fleet: of a queue, or, given a lane's number,
-        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts the
-        limit. `cost` is what each try counts as."""
-        await self._controls.limit(what, rate, cost=cost, tenant=tenant)
+        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts it.
+        Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
+        await self._controls.limit(what, rate, **options)
 
     # Explain
 

@@ -27,6 +27,7 @@ from postroad.api.routes import (
     figures,
     health,
     keys,
+    limits,
     lists,
     mailboxes,
     messages,
@@ -34,6 +35,7 @@ from postroad.api.routes import (
     privacy,
     queues,
     stats,
+    suppressions,
     tokens,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
@@ -89,6 +91,8 @@ ROUTES: Final = (
     *campaign_drafts.ROUTES,
     *callbacks.ROUTES,
     *credentials.ROUTES,
+    *suppressions.ROUTES,
+    *limits.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,

@@ -38,11 +38,14 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "form": ID_MAX,
     "html": TEMPLATE_MAX,
     "format": ID_MAX,
+    "hours": ID_MAX,
     "id": ID_MAX,
     "key": KEY_MAX,
     "kind": ID_MAX,
+    "lanes": KEY_MAX,
     "mode": ID_MAX,
     "name": NAME_MAX,
+    "note": ERROR_MAX,
     "order": ID_MAX,
     "order_key": KEY_MAX,
     "outcome": ID_MAX,
@@ -68,11 +71,13 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "url": QUEUE_MAX,
     "verb": NAME_MAX,
     "what": QUEUE_MAX,
+    "zone": ID_MAX,
 }
 """Characters, by the name of a parameter, a field or an option."""
 
 Name = Annotated[str, Meta(max_length=NAME_MAX)]
 QueueName = Annotated[str, Meta(max_length=QUEUE_MAX)]
+Lanes = Annotated[str, Meta(min_length=1, max_length=KEY_MAX)]
 Key = Annotated[str, Meta(max_length=KEY_MAX)]
 GivenKey = Annotated[str, Meta(min_length=1, max_length=KEY_MAX)]
 Id = Annotated[str, Meta(max_length=ID_MAX)]

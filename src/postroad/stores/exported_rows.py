@@ -31,7 +31,7 @@ EXPORTS: Final = {
         "name transport policy paused_at block_kind block_until block_reason", walks=True
     ),
     "endpoint": Export("url settings", walks=True),
-    "limit": Export("queue transport server credential rate cost"),
+    "limit": Export("queue transport server credential name lanes rate cost hours zone"),
     "message": Export(
         "id queue accepted_at due expires_at level attempts order_key headers body",
         walks=True,
@@ -61,6 +61,7 @@ EXPORTS: Final = {
         "sub_type error sent_at answered_at status status_at"
     ),
     "credential": Export("name channel spec created_at"),
+    "suppression": Export("recipient reason at campaign message note"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),
     "letter": Export("mailbox position at expires_at body", walks=True),
     "token": Export("id name scopes role created_at expires_at"),

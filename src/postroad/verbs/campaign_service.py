@@ -1,7 +1,7 @@
 """Joins channels, their credentials, and campaigns with the worker that sends them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -18,6 +18,7 @@ from postroad.ports.channel import Channel
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
+from postroad.ports.transport import Transport
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache
 from postroad.verbs.addressing import Addressing
@@ -55,6 +56,12 @@ class CampaignService:
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance
         )
+
+    def transports(self, given: Iterable[Transport | Channel]) -> list[Transport]:
+        """The transports of channels that single messages are sent by, and others that were
+        given."""
+        others = [one for one in given if not isinstance(one, Channel)]
+        return [*self.addressing.transports, *others]
 
     @asynccontextmanager
     async def sending(
