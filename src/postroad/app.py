@@ -1,13 +1,13 @@
 """The road as a program uses it. This file wires everything together; it alone knows all rooms."""
 
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Literal, Self, Unpack
+from importlib import import_module
+from typing import Final, Literal, Self, Unpack
 
 import apsw
 from msgspec.structs import replace
 
-from postroad.config import Settings, checked
+from postroad.config import Settings, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
@@ -59,6 +59,11 @@ from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
 
+__all__ = ["Parts", "Postroad"]
+
+REMOTE: Final = "postroad.remote.road"
+"""The module of roads that another process serves; by its name, for it stands on this one."""
+
 
 class Postroad:
     """A road: register handlers, send messages, run.
@@ -69,17 +74,17 @@ class Postroad:
             await road.send("https://example.com/hook", {"id": 7})
             await road.run()
 
-    The DSN is the argument, else POSTROAD_DSN, else the one of the settings.
+    The DSN is the argument, else POSTROAD_DSN, else the one of the settings. An address of a server
+    (`http://…`, with its `token`) or of the owner of a file (`road:///road.db`) makes a road that
+    another process serves.
     """
 
     defaults = Settings()
-    hears_signals = True
-    owner = 0
+    hears_signals, _stop_asked, owner = True, False, 0
     meter: Meter | None = None
     engine: Engine | None = None
     stopped: StopSummary | None = None
     """What the last run had in hand when it was stopped."""
-    _stop_asked = False
     dead = VerbGroup(DeadMessages)
     messages = VerbGroup(Messages)
     lanes = VerbGroup(LaneControls)
@@ -96,16 +101,26 @@ class Postroad:
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
 
+    def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
+        """Make a road of the kind that its DSN names, as `Path` does with paths."""
+        known = settings if isinstance(settings, Settings) else cls.defaults
+        remote = cls is Postroad and is_remote(named_dsn(dsn, known))
+        kind: type[Self] = import_module(REMOTE).RemoteRoad if remote else cls
+        return object.__new__(kind)
+
     def __init__(
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
         transports: Sequence[Transport | Channel] = (),
         parts: Parts | None = None,
     ) -> None:
         self.settings = checked(self.defaults if settings is None else settings)
-        self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
+        self.dsn = named_dsn(dsn, self.settings)
+        if token:
+            raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
         self._chance = parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
@@ -241,7 +256,7 @@ class Postroad:
             raise BadInput("only a SQLite road gives connections: use your own with send_in")
         return self.store.connection()
 
-    # Control
+    # Control and explain
 
     async def cancel(
         self,
@@ -310,8 +325,6 @@ class Postroad:
         Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
         await self._controls.limit(what, rate, **options)
 
-    # Explain
-
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
         """Explain a message: what happened, what holds it back, what comes next and when."""
         return await self._explainer.explain(id, tenant=tenant)
@@ -325,8 +338,6 @@ class Postroad:
     ) -> LaneExplanation:
         """Explain a lane, by the number that `explain_queue` names."""
         return await self._explainer.explain_lane(lane, tenant=tenant)
-
-    # Run
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
@@ -373,11 +384,9 @@ class Postroad:
 
     def _tell_broken(self, broke: Broke | None) -> None:
         """Set who is told when a task of the store or of the road dies."""
-        self._reopening.tasks.tell(broke)
-        self.privacy.tasks.tell(broke)
-        self._allowance.tasks.tell(broke)
-        if isinstance(self.store, HasTasks):
-            self.store.tasks.tell(broke)
+        for part in (self._reopening, self.privacy, self._allowance, self.store):
+            if isinstance(part, HasTasks):
+                part.tasks.tell(broke)
 
     def stop(self) -> None:
         """End `run`. Tries in flight are finished, or given back without counting as one."""

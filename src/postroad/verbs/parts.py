@@ -1,4 +1,4 @@
-"""The parts of a road that can be swapped."""
+"""The parts of a road that a test may replace."""
 
 from collections.abc import Callable
 
