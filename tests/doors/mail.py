@@ -100,13 +100,13 @@ DOORS = (
     Door(
         "a mail to be sent",
         mail,
-        names("body", "TYPE", "CID", "BLOB", "DECODER"),
+        names("body", "TYPE", "CID", "DECODER", "_check_contents"),
         frames=(
             BARE,
             (b'{"subject":"', b'","text":"x"}'),
             (b'{"subject":"x","text":"', b'"}'),
             (b'{"subject":"x","text":"x","from":"', b'"}'),
-            (b'{"subject":"x","text":"x","attachments":[{"id":"', b'"}]}'),
+            (b'{"subject":"x","text":"x","attachments":[{"content":"', b'"}]}'),
             (b'{"subject":"x","text":"x","attachments":[{"content":"x","type":"', b'"}]}'),
         ),
         shapes={

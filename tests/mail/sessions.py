@@ -37,10 +37,6 @@ class PlainLinks:
         return {"List-Unsubscribe": f"<https://example.com/{tenant}/{ref}/{len(recipient)}>"}
 
 
-async def no_blob(tenant: str, blob: str) -> bytes:
-    raise AssertionError(f"{tenant} has no {blob}")
-
-
 async def no_policy(domain: str) -> bytes:
     raise OSError(f"{domain} has no policy")
 
@@ -48,7 +44,7 @@ async def no_policy(domain: str) -> bytes:
 def channel(settings: MailSettings, **parts: Any) -> SmtpChannel:
     """The channel as a road has it."""
     idle, clock = IdleConnections(), SystemClock()
-    given = {"links": PlainLinks(), "blob": no_blob, "fetch": no_policy, **parts}
+    given = {"links": PlainLinks(), "fetch": no_policy, **parts}
     return SmtpChannel(MailParts(settings, (), clock, idle, **given))
 
 
@@ -56,7 +52,7 @@ def credential(server: str = "", **more: Any) -> OpenCredential:
     secrets: dict[str, str] = {}
     for name in ("secret", "dkim_key"):
         secrets |= {name: more.pop(name)} if name in more else {}
-    spec = CredentialSpec(server, **more)
+    spec = CredentialSpec(server=server, **more)
     return OpenCredential(Credential(1, "default", "default", "smtp", spec, "", b""), secrets)
 
 

@@ -76,7 +76,8 @@ class LaneWorker(Struct, gc=False, eq=False):
         """The worker of a lane that was just claimed."""
         cache = LaneCache(lane.id, limits.buffer, limits.buffer // 4)
         probation = CrashProbation(lane.crashes, lane.crashes > 0)
-        schedule = LaneSchedule(cache, limits.window)
+        own = limits.windows.get(lane.key.transport, limits.window)
+        schedule = LaneSchedule(cache, min(own, limits.window))
         return cls(lane, lane.circuit, probation, cache, schedule, limits.keep_bodies_ms)
 
     @property

@@ -74,6 +74,24 @@ class HasSites(Protocol):
 
 
 @runtime_checkable
+class HasDefault(Protocol):
+    """A channel to which settings give a credential of its own name, for tenants that have stored
+    none of that name."""
+
+    def default(self) -> OpenCredential | None:
+        """The credential; None where settings say nothing."""
+
+
+@runtime_checkable
+class HasWindow(Protocol):
+    """A channel whose servers take only so much at once."""
+
+    @property
+    def window(self) -> int:
+        """How many messages one lane may have in flight."""
+
+
+@runtime_checkable
 class Checks(Protocol):
     """A session that can ask its provider about the credential."""
 

@@ -1,6 +1,7 @@
 """The credentials in use, opened. They are at most two seconds old, so that a changed one counts
 soon in every process."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -30,7 +31,15 @@ def opened(credential: Credential, ring: KeyRing) -> OpenCredential:
 class CredentialCache:
     """Reads credentials, and keeps them for a moment."""
 
-    def __init__(self, store: Credentials, ring: KeyRing, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Credentials,
+        ring: KeyRing,
+        clock: Clock,
+        defaults: Mapping[str, OpenCredential] | None = None,
+    ) -> None:
+        self._defaults = defaults or {}
+        """Those that settings give to tenants that have none of that name."""
         self._store = store
         self._ring = ring
         self._clock = clock
@@ -48,8 +57,7 @@ class CredentialCache:
         read_s = self._clock.steady_s()
         found = await self._store.credential(tenant, name)
         if found is None:
-            self._known.pop((tenant, name), None)
-            raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
+            return self._default(tenant, name, read_s)
         check_expiry(found, self._clock.now_ms())
         known = self._known.get((tenant, name))
         # Most have not changed, and who has the old one keeps it: opening one takes 25 µs.
@@ -59,6 +67,14 @@ class CredentialCache:
             self._known.clear()
         self._known[(tenant, name)] = _Known(one, read_s)
         return one
+
+    def _default(self, tenant: str, name: str, read_s: float) -> OpenCredential:
+        given = self._defaults.get(name)
+        if given is None:
+            self._known.pop((tenant, name), None)
+            raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
+        self._known[(tenant, name)] = _Known(given, read_s)
+        return given
 
     def forget(self) -> None:
         """Read all again, because something was changed here."""

@@ -8,29 +8,26 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from postroad.model.blobs import BLOB_BYTES_MAX
 from postroad.model.errors import BadInput, BodyTooLarge
 from postroad.transports.smtp.headers import ADDRESSES, check_headers, check_text, mailbox
 
 ATTACHMENTS_MAX: Final = 50
+ATTACHMENTS_BYTES_MAX: Final = 18 << 20
+"""As base64 they have 25 MB, which is what large providers take."""
 FILE_NAME_MAX: Final = 200
 TYPE: Final = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,126}", re.IGNORECASE)
 CID: Final = re.compile(r"[A-Za-z0-9._@-]{1,100}")
-BLOB: Final = re.compile(r"blob_[0-9a-f]{32}")
 SUBJECT_MAX: Final = 500
 
 
 class AttachmentSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """An attachment: by the id of what was stored, or its content in base64."""
+    """An attachment, its content in base64."""
 
-    id: str = ""
-    content: str = ""
+    content: str
     name: str = ""
     type: str = "application/octet-stream"
     cid: str = ""
     """Shown inside the HTML as <img src="cid:…">."""
-    size: int = 0
-    """As `attachments.put` said it; not looked at."""
 
 
 class MailBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,16 +86,13 @@ def check_attachments(body: MailBody) -> None:
         raise BadInput(f"{len(body.attachments)} attachments: at most {ATTACHMENTS_MAX}")
     for number, one in enumerate(body.attachments, 1):
         what = f"attachment {number}"
-        if bool(one.id) == bool(one.content):
-            raise BadInput(f"{what}: give `id` or `content`, one of them")
-        if one.id and not BLOB.fullmatch(one.id):
-            raise BadInput(f"{what}: {one.id[:60]!r} is no id that `attachments.put` gave")
         check_file(what, one.name, one.type)
         if one.cid and not CID.fullmatch(one.cid):
             raise BadInput(f"{what}: cid {one.cid[:60]!r}: give letters, digits, and . _ @ -")
     cids = [one.cid for one in body.attachments if one.cid]
     if len(set(cids)) < len(cids):
         raise BadInput("two attachments have the same cid")
+    _check_contents(body)
 
 
 def check_file(what: str, name: str, kind: str) -> None:
@@ -110,16 +104,13 @@ def check_file(what: str, name: str, kind: str) -> None:
         raise BadInput(f"{what}: {kind[:60]!r} is no type, as image/png")
 
 
-def inline_contents(body: MailBody) -> list[bytes]:
-    """Return the contents that are in the body itself, in order; BadInput when one is no base64, or
-    they are too large."""
-    found: list[bytes] = []
+def _check_contents(body: MailBody) -> None:
+    """Check that contents are base64, and not too large together."""
+    size = 0
     for number, one in enumerate(body.attachments, 1):
-        if one.content:
-            try:
-                found.append(b64decode(one.content, validate=True))
-            except ValueError:
-                raise BadInput(f"attachment {number}: its content is no base64") from None
-    if (size := sum(map(len, found))) > BLOB_BYTES_MAX:
-        raise BodyTooLarge(f"the attachments have {size} bytes: at most {BLOB_BYTES_MAX}")
-    return found
+        try:
+            size += len(b64decode(one.content, validate=True))
+        except ValueError:
+            raise BadInput(f"attachment {number}: its content is no base64") from None
+    if size > ATTACHMENTS_BYTES_MAX:
+        raise BodyTooLarge(f"the attachments have {size} bytes: at most {ATTACHMENTS_BYTES_MAX}")

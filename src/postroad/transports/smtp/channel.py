@@ -24,11 +24,11 @@ from postroad.model.recipients import Measured, RecipientCheck
 from postroad.model.relay import Relay, read_relay
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Chance, Clock, system_chance
-from postroad.transports.smtp.body import check_body, inline_contents, read_body
+from postroad.transports.smtp.body import check_body, read_body
 from postroad.transports.smtp.connections import Connections
 from postroad.transports.smtp.dkim import DkimKey, read_keys
 from postroad.transports.smtp.headers import mailbox
-from postroad.transports.smtp.making import FetchBlob, Links, MailMaker, PutBlob
+from postroad.transports.smtp.making import Links, MailMaker
 from postroad.transports.smtp.mta_sts import Fetch, StsPolicies
 from postroad.transports.smtp.prepared import read_prepared
 from postroad.transports.smtp.resolver import DnsResolver
@@ -39,8 +39,6 @@ from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
 
-DEFAULT: Final = "default"
-"""The credential that settings.mail gives to every tenant that has none of that name."""
 LADDER: Final = Steps(
     retries=16, delays_ms=tuple(minutes * MINUTE_MS for minutes in (1, 5, 15, 60, 120, 240))
 )
@@ -62,11 +60,8 @@ class MailParts(Struct, frozen=True):
     clock: Clock
     idle: IdleConnections
     links: Links
-    blob: FetchBlob
     fetch: Fetch
     """Gets a domain's MTA-STS policy."""
-    put: PutBlob | None = None
-    """Stores an attachment; None where there is no place for it."""
     resolve: Resolve | None = None
     resolver: DnsResolver | None = None
     chance: Chance | None = None
@@ -117,7 +112,9 @@ class SmtpChannel:
         if self._relay is None:
             return None
         spec = CredentialSpec(sender=self._parts.settings.sender)
-        return OpenCredential(Credential(0, DEFAULT_TENANT, DEFAULT, self.name, spec, "", b""), {})
+        return OpenCredential(
+            Credential(0, DEFAULT_TENANT, self.name, self.name, spec, "", b""), {}
+        )
 
     def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
         """Check a credential; BadInput says what is wrong."""
@@ -141,32 +138,12 @@ class SmtpChannel:
             _ = read_prepared(body)  # whether it is one
         return Measured()
 
-    async def take(self, body: bytes, tenant: str) -> bytes:
-        """Store the attachments that are in a body, where there is a place for them."""
-        if b'"content"' not in body or body[:1] != b"{" or self._parts.put is None:
-            return body
-        said = read_body(body)
-        contents = iter(inline_contents(said))
-        stored = [
-            replace(one, content="", id=await self._parts.put(tenant, next(contents)))
-            if one.content
-            else one
-            for one in said.attachments
-        ]
-        return msgspec.json.encode(replace(said, attachments=tuple(stored)))
-
-    def refers(self, body: bytes) -> list[str]:
-        """Return the stored contents that a body refers to."""
-        if body[:1] != b"{" or b'"blob_' not in body:
-            return []
-        return [one.id for one in read_body(body).attachments if one.id]
-
     async def site(self, recipient: str, credential: OpenCredential) -> str:
         """Return the relay's name, or that of the site that takes the recipient's mail; of a domain
         that nobody knows now it is the domain."""
         relay = self._relay_of(credential)
         if not relay.direct:
-            return relay.host
+            return relay.host.replace(":", "_")  # which stands for more in a queue's name
         domain = recipient.rpartition("@")[2]
         try:
             return (await route(domain, self._resolver, self._world.chance)).site
@@ -181,7 +158,7 @@ class SmtpChannel:
             guard = self._guard if credential.spec.server else self._trusting
             way = RelayWay(relay, guard, lane.tenant)
         sender = credential.spec.sender or parts.settings.sender
-        maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links, parts.blob)
+        maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links)
         connections = Connections(relay.options.sessions, relay.options.mails, parts.idle)
         return MailSession(way.servers, connections, maker, parts.clock, relay=not relay.direct)
 

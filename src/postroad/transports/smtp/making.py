@@ -2,7 +2,7 @@
 envelope."""
 
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Protocol
@@ -19,12 +19,6 @@ from postroad.transports.smtp.dkim import DkimKey, signature
 from postroad.transports.smtp.headers import mailbox
 from postroad.transports.smtp.mime import MailHead, MailPart, MailText, base64_lines, build, wire
 from postroad.transports.smtp.prepared import read_prepared
-
-FetchBlob = Callable[[str, str], Awaitable[bytes]]
-"""An attachment's content in base64, by tenant and id; BadInput when it is gone."""
-
-PutBlob = Callable[[str, bytes], Awaitable[str]]
-"""Stores a content for a tenant, and returns its id."""
 
 
 class Links(Protocol):
@@ -50,16 +44,13 @@ class Outgoing(Struct, frozen=True):
 class MailMaker:
     """Makes the mails of one credential."""
 
-    def __init__(
-        self, tenant: str, sender: str, keys: Sequence[DkimKey], links: Links, blob: FetchBlob
-    ) -> None:
+    def __init__(self, tenant: str, sender: str, keys: Sequence[DkimKey], links: Links) -> None:
         self._tenant = tenant
         self._sender = sender
         self._keys = keys
         self._links = links
-        self._blob = blob
 
-    async def make(self, message: Message, now_s: int) -> Outgoing:
+    def make(self, message: Message, now_s: int) -> Outgoing:
         """Make the mail of a message; BadInput says why it cannot be sent."""
         recipient, ref = recipient_of(message), key_text(message.id)
         reference = self._links.reference(ref, recipient) or ref  # a road without keys signs none
@@ -71,7 +62,7 @@ class MailMaker:
                 raise BadInput("nobody is named as sender: give `from`, or set mail.sender")
             headers = self._bulk_headers(message.id, ref, recipient, sender) | _own_headers(said)
             head = MailHead(sender, said.to or recipient, reference, now_s, headers)
-            parts = tuple([await self._part(one) for one in said.attachments])
+            parts = tuple(map(_part, said.attachments))
             header, body = build(head, MailText(said.subject, said.text, said.html, parts))
         else:
             mail = read_prepared(message.body)
@@ -87,22 +78,19 @@ class MailMaker:
         )
         return Outgoing(envelope, wire(signature(self._keys, header, body, now_s), header, body))
 
-    async def _part(self, one: AttachmentSpec) -> MailPart:
-        if one.content:  # base64 as the sender wrote it: lines may have any length
-            encoded = base64_lines(b64decode(one.content))
-        else:
-            encoded = await self._blob(self._tenant, one.id)
-        return MailPart(one.name, one.type, encoded, one.cid)
-
     def _bulk_headers(self, number: int, ref: str, recipient: str, sender: str) -> dict[str, str]:
         """What providers ask of mails to many: how to leave, and whose they are."""
-        if number >= 0:
+        if number >= 0:  # a single message
             return {}
         campaign, _ = campaign_row(number)
         return {
             **self._links.unsubscribe_headers(self._tenant, ref, recipient),
             "Feedback-ID": f"{campaign}:{_short(self._tenant)}:campaign:{_short(sender)}",
         }
+
+
+def _part(one: AttachmentSpec) -> MailPart:
+    return MailPart(one.name, one.type, base64_lines(b64decode(one.content)), one.cid)
 
 
 def _own_headers(said: MailBody) -> dict[str, str]:

@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from postroad.model.errors import PostroadError
 from postroad.transports.smtp.resolver import DnsResolver
+from postroad.transports.vetted_http import VettedHttp
+from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
 
 POLICY_BYTES_MAX: Final = 64 << 10
@@ -125,3 +128,21 @@ class StsPolicies:
         if policy is NO_POLICY:
             return kept
         return Held(policy, number, again_s, now_s + policy.max_age_s)
+
+
+class PolicyFile:
+    """Fetches policies of domains from vetted addresses, with a certificate that holds."""
+
+    def __init__(self, http: VettedHttp) -> None:
+        self._http = http
+
+    async def fetch(self, domain: str) -> bytes:
+        """Return a domain's policy file. Raises OSError when it has none."""
+        target = self._http.target(f"https://mta-sts.{domain}/.well-known/mta-sts.txt")
+        try:
+            answer = await self._http.call(target, whole(written("GET", target, {}), b""))
+        except Fault as fault:
+            raise OSError(fault.name) from None
+        if answer.status != 200 or answer.broken:
+            raise OSError(f"{target.url} answered {answer.status}")
+        return answer.body

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from postroad.model.credential import BadCredential
 from postroad.model.entities import Message, Queue
-from postroad.model.errors import BadInput, BadUrl, StoreError
+from postroad.model.errors import BadInput, BadUrl
 from postroad.model.outcome import (
     Kind,
     Outcome,
@@ -62,9 +62,9 @@ class MailSession:
     async def send(self, _queue: Queue, message: Message) -> Outcome:
         """Make one try, at the first server that speaks with us."""
         try:
-            mail = await self._maker.make(message, self._clock.now_ms() // 1000)
+            mail = self._maker.make(message, self._clock.now_ms() // 1000)
             servers = await self._servers(mail.envelope.recipient.rpartition("@")[2])
-        except (BadInput, NoMail, Unresolved, StoreError) as error:
+        except (BadInput, NoMail, Unresolved) as error:
             return _not_sent(error, relay=self._relay)
         async with self._connections.place():
             return await self._send(mail, servers)
@@ -161,13 +161,11 @@ def _shown(server: Server) -> str:
     return f"{server.host}[{server.address}]:{server.port}"
 
 
-def _not_sent(error: BadInput | NoMail | Unresolved | StoreError, *, relay: bool) -> Outcome:
+def _not_sent(error: BadInput | NoMail | Unresolved, *, relay: bool) -> Outcome:
     """Make the outcome of a try that spoke with nobody: it says nothing about the lane's server,
     unless that is the relay."""
     why, code = str(error), ""
-    if isinstance(error, StoreError):
-        outcome, about = unreachable(f"its attachments cannot be read: {why}"), "store"
-    elif isinstance(error, Unresolved):
+    if isinstance(error, Unresolved):
         outcome, about = unreachable(why) if relay else failed(why), "dns"
     elif isinstance(error, BadUrl):
         outcome, about = failed(why), "forbidden"
