@@ -5,14 +5,14 @@ from postroad.model.relay import read_relay
 from postroad.transports.smtp.answers import _queue_id, judge
 from postroad.transports.smtp.body import check_body, read_body
 from postroad.transports.smtp.capabilities import read_capabilities
-from postroad.transports.smtp.dialogue import Answer, Step
+from postroad.transports.smtp.dialogue import Answer, SmtpStep
 from postroad.transports.smtp.dkim import read_keys, signature
 from postroad.transports.smtp.headers import check_headers, fold, mailbox
 from postroad.transports.smtp.html_text import text_of
 from postroad.transports.smtp.mime import MailHead, MailPart, MailText, base64_lines, build, wire
 from postroad.transports.smtp.mta_sts import read_id, read_policy
 from postroad.transports.smtp.prepared import read_prepared
-from postroad.transports.smtp.replies import BadReply, Reply, ReplyReader
+from postroad.transports.smtp.replies import BadReply, ReplyReader, SmtpReply
 from postroad.transports.smtp.routes import site_of
 from tests.doors.shape import BARE, Door, in_pieces
 
@@ -27,12 +27,12 @@ REPLY_SHAPES = {
 
 def replies(data: bytes) -> None:
     for reply in ReplyReader().read(data, 3):
-        _ = judge(Answer(Step.content, reply), relay=True)
+        _ = judge(Answer(SmtpStep.content, reply), relay=True)
         _queue_id(reply.text)
 
 
 def ehlo(data: bytes) -> None:
-    read_capabilities(Reply(250, tuple(data[:32_768].split(b"\r\n")[:256])))
+    read_capabilities(SmtpReply(250, tuple(data[:32_768].split(b"\r\n")[:256])))
 
 
 def mail(data: bytes) -> None:

@@ -1,13 +1,13 @@
 import pytest
 
 from postroad.transports.smtp.capabilities import Capabilities, read_capabilities
-from postroad.transports.smtp.replies import BadReply, Reply, ReplyReader
+from postroad.transports.smtp.replies import BadReply, ReplyReader, SmtpReply
 
 
 def test_a_reply_of_many_lines_is_one() -> None:
     reader = ReplyReader()
     assert reader.read(b"250-one\r\n250-two\r\n250 th", 1) == []
-    assert reader.read(b"ree\r\n", 1) == [Reply(250, (b"one", b"two", b"three"))]
+    assert reader.read(b"ree\r\n", 1) == [SmtpReply(250, (b"one", b"two", b"three"))]
     assert not reader.pending
 
 
@@ -46,14 +46,14 @@ def test_what_is_no_reply_or_too_much_is_refused(said: bytes) -> None:
 @pytest.mark.parametrize(
     ("reply", "enhanced", "text"),
     [
-        (Reply(550, (b"5.1.1 no such user",)), "5.1.1", "550 5.1.1 no such user"),
-        (Reply(550, (b"5.1.1 no", b"5.1.1 such user")), "5.1.1", "550 5.1.1 no such user"),
-        (Reply(550, (b"4.1.1 no such user",)), "", "550 4.1.1 no such user"),
-        (Reply(250, ()), "", "250"),
-        (Reply(554, (b"\x1b[2J\x00 go away",)), "", "554 \ufffd[2J\ufffd go away"),
+        (SmtpReply(550, (b"5.1.1 no such user",)), "5.1.1", "550 5.1.1 no such user"),
+        (SmtpReply(550, (b"5.1.1 no", b"5.1.1 such user")), "5.1.1", "550 5.1.1 no such user"),
+        (SmtpReply(550, (b"4.1.1 no such user",)), "", "550 4.1.1 no such user"),
+        (SmtpReply(250, ()), "", "250"),
+        (SmtpReply(554, (b"\x1b[2J\x00 go away",)), "", "554 \ufffd[2J\ufffd go away"),
     ],
 )
-def test_the_enhanced_code_is_told_once(reply: Reply, enhanced: str, text: str) -> None:
+def test_the_enhanced_code_is_told_once(reply: SmtpReply, enhanced: str, text: str) -> None:
     assert (reply.enhanced, reply.text) == (enhanced, text)
 
 
@@ -70,4 +70,4 @@ def test_what_is_offered_is_read_from_ehlo() -> None:
 
 
 def test_a_size_of_many_digits_is_unknown() -> None:
-    assert read_capabilities(Reply(250, (b"mx", b"SIZE " + b"9" * 500))).size == 0
+    assert read_capabilities(SmtpReply(250, (b"mx", b"SIZE " + b"9" * 500))).size == 0

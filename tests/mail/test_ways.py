@@ -3,7 +3,7 @@
 import pytest
 
 from postroad.model.errors import BadInput
-from postroad.model.relay import Relay, RelayOptions, Tls, read_relay
+from postroad.model.relay import MailRelay, RelayOptions, Tls, read_relay
 from postroad.transports.smtp.mta_sts import NO_POLICY, Mode, StsPolicy, read_id, read_policy
 from postroad.transports.smtp.routes import registered, site_of
 
@@ -11,21 +11,21 @@ from postroad.transports.smtp.routes import registered, site_of
 @pytest.mark.parametrize(
     ("text", "relay"),
     [
-        ("mx", Relay()),
-        ("mx?sessions=2&mails=7", Relay(options=RelayOptions(sessions=2, mails=7))),
-        ("smtp://mail.example.com", Relay("mail.example.com", 25)),
+        ("mx", MailRelay()),
+        ("mx?sessions=2&mails=7", MailRelay(options=RelayOptions(sessions=2, mails=7))),
+        ("smtp://mail.example.com", MailRelay("mail.example.com", 25)),
         (
             "smtp://u:p%40ss@mail.example.com",
-            Relay("mail.example.com", 587, user="u", password="p@ss"),
+            MailRelay("mail.example.com", 587, user="u", password="p@ss"),
         ),
-        ("smtps://u:p@[::1]:4650/", Relay("::1", 4650, wrapped=True, user="u", password="p")),
+        ("smtps://u:p@[::1]:4650/", MailRelay("::1", 4650, wrapped=True, user="u", password="p")),
         (
             "smtp://127.0.0.1:2525?tls=none",
-            Relay("127.0.0.1", 2525, options=RelayOptions(Tls.none)),
+            MailRelay("127.0.0.1", 2525, options=RelayOptions(Tls.none)),
         ),
     ],
 )
-def test_a_relay_is_read(text: str, relay: Relay) -> None:
+def test_a_relay_is_read(text: str, relay: MailRelay) -> None:
     assert read_relay(text) == relay
 
 

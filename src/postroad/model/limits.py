@@ -63,3 +63,7 @@ class Limits(Tuning, frozen=True):
     """How long an empty queue is kept that nobody uses and that has no settings."""
     audit_ms: int = 365 * 86_400_000
     """How long the audit log keeps a line."""
+
+    def window_of(self, transport: str) -> int:
+        """Sends in flight on one lane of a transport."""
+        return min(self.window, self.windows.get(transport, self.window))

@@ -43,7 +43,7 @@ class RelayOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The name that servers are greeted with; empty is this machine's."""
 
 
-class Relay(Struct, frozen=True):
+class MailRelay(Struct, frozen=True):
     """A way that mail takes. Without a host it goes straight to the servers of each domain."""
 
     host: str = ""
@@ -67,14 +67,14 @@ class Relay(Struct, frozen=True):
         return DIRECT if self.direct else f"{scheme}://{host}:{self.port}"
 
 
-def read_relay(text: str) -> Relay:
+def read_relay(text: str) -> MailRelay:
     """Read a relay; BadInput says what is wrong, and shows no password."""
     if len(text) > RELAY_MAX:
         raise BadInput(f"the relay has {len(text)} characters: at most {RELAY_MAX}")
     way, _, query = text.partition("?")
     options = _options(query)
     if way == DIRECT:
-        return Relay(options=options)
+        return MailRelay(options=options)
     scheme, mark, rest = way.partition("://")
     if not mark or scheme not in PORTS:
         raise BadInput(f"the relay is not {FORM}")
@@ -84,7 +84,7 @@ def read_relay(text: str) -> Relay:
         raise BadInput("the relay has a user without a password, or a password without a user")
     host, port = _place(place.rstrip("/"))
     usual = SUBMISSION_PORT if mark and scheme == "smtp" else PORTS[scheme]
-    return Relay(
+    return MailRelay(
         host,
         port or usual,
         scheme == "smtps",

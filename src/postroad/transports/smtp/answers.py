@@ -15,9 +15,9 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
-from postroad.transports.smtp.dialogue import Answer, Step
+from postroad.transports.smtp.dialogue import Answer, SmtpStep
 
-EARLY: Final = (Step.greeting, Step.hello, Step.tls, Step.reset)
+EARLY: Final = (SmtpStep.greeting, SmtpStep.hello, SmtpStep.tls, SmtpStep.reset)
 """No mail was spoken of yet: what is said is about the server, or about us."""
 ABOUT: Final = {
     "1": "mailbox",
@@ -36,7 +36,11 @@ ABOUT: Final = {
 }
 """What an enhanced code is about, by subject and detail, else by subject alone."""
 ABOUT_CODE: Final = {452: "too_many", 521: "mailbox", 552: "size", 556: "mailbox"}
-ABOUT_STEP: Final = {Step.sender: "sender", Step.recipient: "mailbox", Step.content: "policy"}
+ABOUT_STEP: Final = {
+    SmtpStep.sender: "sender",
+    SmtpStep.recipient: "mailbox",
+    SmtpStep.content: "policy",
+}
 """What a reply without an enhanced code is about."""
 FINAL: Final = frozenset(("mailbox", "mailbox_full", "size", "content", "routing"))
 """A permanent refusal for one of these is final. One of the sender, by policy or of a command says
@@ -61,23 +65,23 @@ def _outcome(answer: Answer, about: str, *, relay: bool) -> Outcome:
     step, reply = answer.step, answer.reply
     said = f"{step}: {reply.text}"
     if reply.good:
-        taken = step is Step.content and reply.code < 300
+        taken = step is SmtpStep.content and reply.code < 300
         return DELIVERED if taken else unknown(said)
     if about == "login":
         # The message stays until somebody mends the credential.
         return replace(quota(said), disables=True) if relay else failed(said)
-    if reply.code == 421 or step in (*EARLY, Step.login):
+    if reply.code == 421 or step in (*EARLY, SmtpStep.login):
         return unreachable(said)
-    if step is Step.sender and about == "server" and reply.code < 500:
+    if step is SmtpStep.sender and about == "server" and reply.code < 500:
         return unreachable(said)
     return rejected(said) if reply.code >= 500 and about in FINAL else failed(said)
 
 
 def _about(answer: Answer) -> str:
     step, reply = answer.step, answer.reply
-    if (step is Step.login and reply.code >= 500) or reply.code in (530, 535):
+    if (step is SmtpStep.login and reply.code >= 500) or reply.code in (530, 535):
         return "server" if "STARTTLS" in reply.text.upper() else "login"
-    if step in (*EARLY, Step.login) or reply.code == 421:
+    if step in (*EARLY, SmtpStep.login) or reply.code == 421:
         return "server"
     if reply.code < 500 and any(word in reply.text.lower() for word in GREYLISTED):
         return "greylisted"
@@ -86,7 +90,7 @@ def _about(answer: Answer) -> str:
     about = ABOUT.get(detail) or ABOUT.get(subject)
     if about is None:
         about = ABOUT_CODE.get(reply.code) or ABOUT_STEP.get(step, "protocol")
-    if step is Step.sender and about in ("mailbox", "routing"):
+    if step is SmtpStep.sender and about in ("mailbox", "routing"):
         return "sender"
     return about
 

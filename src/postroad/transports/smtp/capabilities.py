@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.transports.smtp.replies import Reply
+from postroad.transports.smtp.replies import SmtpReply
 
 WORD: Final = re.compile(rb"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 SIZE_DIGITS_MAX: Final = 18
@@ -28,7 +28,7 @@ class Capabilities(Struct, frozen=True):
 NONE: Final = Capabilities()
 
 
-def read_capabilities(reply: Reply) -> Capabilities:
+def read_capabilities(reply: SmtpReply) -> Capabilities:
     """Read the lines after the first, which greets. What is not understood is not offered."""
     offered: dict[str, list[str]] = {}
     for line in reply.lines[1:]:

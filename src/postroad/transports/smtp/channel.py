@@ -21,7 +21,7 @@ from postroad.model.ladder import MINUTE_MS, Steps
 from postroad.model.mail_address import PLAIN, normal_mail
 from postroad.model.mail_settings import MailSettings
 from postroad.model.recipients import Measured, RecipientCheck
-from postroad.model.relay import Relay, read_relay
+from postroad.model.relay import MailRelay, read_relay
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Chance, Clock, system_chance
 from postroad.transports.smtp.body import check_body, read_body
@@ -91,7 +91,7 @@ class SmtpChannel:
         self._parts = parts
         settings = parts.settings
         self._relay = read_relay(settings.relay) if settings.relay else None
-        self.window = AHEAD * (self._relay or Relay()).options.sessions
+        self.window = AHEAD * (self._relay or MailRelay()).options.sessions
         resolver = self._resolver = parts.resolver or DnsResolver()
         found = parts.resolve or resolver
         system = parts.resolve or SystemResolver()
@@ -162,7 +162,7 @@ class SmtpChannel:
         connections = Connections(relay.options.sessions, relay.options.mails, parts.idle)
         return MailSession(way.servers, connections, maker, parts.clock, relay=not relay.direct)
 
-    def _relay_of(self, credential: OpenCredential) -> Relay:
+    def _relay_of(self, credential: OpenCredential) -> MailRelay:
         spec = credential.spec
         relay = read_relay(spec.server) if spec.server else self._relay
         if relay is None:

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Callable
 from typing import Final, cast
 
-from postroad.transports.smtp.replies import BadReply, Reply, ReplyReader
+from postroad.transports.smtp.replies import BadReply, ReplyReader, SmtpReply
 from postroad.transports.webhook.connections import Fault, reason_of
 
 PIECE_BYTES: Final = 64 << 10
@@ -24,7 +24,7 @@ class SmtpConnection(asyncio.Protocol):
         self._gone = gone
         self._loop = asyncio.get_running_loop()
         self._reader = ReplyReader()
-        self._replies: list[Reply] = []
+        self._replies: list[SmtpReply] = []
         self._expected = 1  # the greeting
         self._waiting: asyncio.Future[None] | None = None
         self._room: asyncio.Future[None] | None = None
@@ -41,18 +41,18 @@ class SmtpConnection(asyncio.Protocol):
         """Whether commands can be sent on it."""
         return self._fault is None and not self._transport.is_closing()
 
-    async def greeting(self, until_s: float) -> Reply:
+    async def greeting(self, until_s: float) -> SmtpReply:
         """Await what the server says first."""
         return (await self._answers(1, until_s))[0]
 
-    async def ask(self, commands: bytes, replies: int, until_s: float) -> list[Reply]:
+    async def ask(self, commands: bytes, replies: int, until_s: float) -> list[SmtpReply]:
         """Write commands and await their replies. Raises Fault when they do not come by `until_s`,
         in the loop's time."""
         self._expected += replies
         self._transport.write(commands)
         return await self._answers(replies, until_s)
 
-    async def submit(self, content: bytes, until_s: float) -> Reply:
+    async def submit(self, content: bytes, until_s: float) -> SmtpReply:
         """Write a mail's content with its end, and await the reply. A Fault says whether the end
         can have left."""
         at = 0
@@ -140,7 +140,7 @@ class SmtpConnection(asyncio.Protocol):
 
     # What it means
 
-    async def _answers(self, count: int, until_s: float) -> list[Reply]:
+    async def _answers(self, count: int, until_s: float) -> list[SmtpReply]:
         """Await as many replies as are expected. A refusal may be the last one."""
         if self._expected and self._fault is None:
             self._waiting = self._loop.create_future()

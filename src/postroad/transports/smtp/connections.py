@@ -52,7 +52,7 @@ class Connections:
         return None
 
     async def open(self, server: Server) -> Dialogue:
-        """Open a new dialogue, in a place that is held. Raises Fault and Refused."""
+        """Open a new dialogue, in a place that is held. Raises Fault and StepRefused."""
         while self._idle and self._under_way + len(self._idle) > self._sessions:
             self._idle[0][1].connection.quit()  # which takes it out
         try:

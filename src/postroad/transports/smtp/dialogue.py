@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from postroad.transports.smtp.capabilities import NONE, Capabilities, read_capabilities
 from postroad.transports.smtp.connection import SmtpConnection
-from postroad.transports.smtp.replies import Reply
+from postroad.transports.smtp.replies import SmtpReply
 
 GREETING_S: Final = 60.0
 COMMAND_S: Final = 60.0
@@ -20,7 +20,7 @@ CONTENT_S: Final = 600.0
 END: Final = b"\r\n.\r\n"
 
 
-class Step(StrEnum):
+class SmtpStep(StrEnum):
     """Where a dialogue stood when a reply decided it."""
 
     greeting = "greeting"
@@ -34,25 +34,25 @@ class Step(StrEnum):
     content = "content"
 
 
-MAIL_STEPS: Final = [Step.sender, Step.recipient, Step.data]
+MAIL_STEPS: Final = [SmtpStep.sender, SmtpStep.recipient, SmtpStep.data]
 
 
 class Answer(Struct, frozen=True):
     """The reply that decided a step."""
 
-    step: Step
-    reply: Reply
+    step: SmtpStep
+    reply: SmtpReply
 
 
-class Refused(Exception):
+class StepRefused(Exception):
     """The server refused a step before any mail."""
 
-    def __init__(self, step: Step, reply: Reply) -> None:
+    def __init__(self, step: SmtpStep, reply: SmtpReply) -> None:
         super().__init__(f"{step}: {reply.text}")
         self.answer = Answer(step, reply)
 
 
-class Envelope(Struct, frozen=True):
+class MailEnvelope(Struct, frozen=True):
     """Who sends to whom."""
 
     sender: str
@@ -83,14 +83,14 @@ class Dialogue:
         """Await the greeting and introduce ourselves."""
         reply = await self.connection.greeting(self._loop.time() + GREETING_S)
         if reply.code != 220:
-            raise Refused(Step.greeting, reply)
+            raise StepRefused(SmtpStep.greeting, reply)
         await self._hello()
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
         """Go on in TLS. What was offered before does not count."""
         reply = await self._command(b"STARTTLS")
         if reply.code != 220:
-            raise Refused(Step.tls, reply)
+            raise StepRefused(SmtpStep.tls, reply)
         await self.connection.start_tls(context, host, COMMAND_S)
         self.secure, self.offers = True, NONE
         await self._hello()
@@ -107,9 +107,9 @@ class Dialogue:
                     reply = await self._command(b64encode(part.encode()))
         if reply.code != 235:
             # What a server says about a password may repeat it.
-            raise Refused(Step.login, Reply(reply.code, (reply.enhanced.encode(),)))
+            raise StepRefused(SmtpStep.login, SmtpReply(reply.code, (reply.enhanced.encode(),)))
 
-    async def send(self, envelope: Envelope, content: bytes) -> Answer:
+    async def send(self, envelope: MailEnvelope, content: bytes) -> Answer:
         """Send one mail; its content ends with END. The answer is of the step that decided it. A
         Fault says whether the mail can have been taken."""
         if answer := self._unfit(envelope, len(content)):
@@ -123,28 +123,28 @@ class Dialogue:
             until_s = self._loop.time() + COMMAND_S
             replies = await self.connection.ask(command, len(asked), until_s)
             for step, reply in zip(asked, replies, strict=False):
-                if not reply.good or (step is Step.data and reply.code != 354):
+                if not reply.good or (step is SmtpStep.data and reply.code != 354):
                     self._leave(replies)
                     return Answer(step, reply)
         self._begun = False
         reply = await self.connection.submit(content, self._loop.time() + CONTENT_S)
-        return Answer(Step.content, reply)
+        return Answer(SmtpStep.content, reply)
 
-    def _unfit(self, envelope: Envelope, size: int) -> Answer | None:
+    def _unfit(self, envelope: MailEnvelope, size: int) -> Answer | None:
         """Refuse what the server would refuse, or could not take unharmed."""
         offers = self.offers
         if offers.size and size > offers.size:
             said = f"5.3.4 the mail has {size} bytes, the server takes {offers.size}"
-            return Answer(Step.sender, Reply(552, (said.encode(),)))
+            return Answer(SmtpStep.sender, SmtpReply(552, (said.encode(),)))
         if envelope.utf8 and not offers.utf8:
             said = "5.6.7 the server takes no addresses or headers that are not ASCII (SMTPUTF8)"
-            return Answer(Step.sender, Reply(553, (said.encode(),)))
+            return Answer(SmtpStep.sender, SmtpReply(553, (said.encode(),)))
         if envelope.eight_bit and not offers.eight_bit:
             said = "5.6.3 the server takes no content with bytes above 127 (8BITMIME)"
-            return Answer(Step.sender, Reply(554, (said.encode(),)))
+            return Answer(SmtpStep.sender, SmtpReply(554, (said.encode(),)))
         return None
 
-    def _commands(self, envelope: Envelope, size: int) -> tuple[list[bytes], list[Step]]:
+    def _commands(self, envelope: MailEnvelope, size: int) -> tuple[list[bytes], list[SmtpStep]]:
         options = f" SIZE={size}" if self.offers.size else ""
         if envelope.eight_bit or envelope.utf8:
             options += " BODY=8BITMIME" if self.offers.eight_bit else ""
@@ -161,9 +161,9 @@ class Dialogue:
         if not self._begun:
             self._begun = True
             return commands, MAIL_STEPS
-        return [b"RSET\r\n", *commands], [Step.reset, *MAIL_STEPS]
+        return [b"RSET\r\n", *commands], [SmtpStep.reset, *MAIL_STEPS]
 
-    def _leave(self, replies: Sequence[Reply]) -> None:
+    def _leave(self, replies: Sequence[SmtpReply]) -> None:
         """The mail was refused. A server that waits for its content all the same gets none."""
         if replies[-1].code == 354:
             self.connection.close()
@@ -173,10 +173,10 @@ class Dialogue:
         if reply.code in (500, 502, 504):
             reply = await self._command(f"HELO {self._name}".encode())
         if reply.code != 250:
-            raise Refused(Step.hello, reply)
+            raise StepRefused(SmtpStep.hello, reply)
         self.offers = read_capabilities(reply)
 
-    async def _command(self, command: bytes) -> Reply:
+    async def _command(self, command: bytes) -> SmtpReply:
         until_s = self._loop.time() + COMMAND_S
         return (await self.connection.ask(command + b"\r\n", 1, until_s))[0]
 

@@ -14,7 +14,7 @@ from postroad.model.errors import BadInput
 from postroad.model.ids import campaign_row, key_text
 from postroad.model.recipients import recipient_of
 from postroad.transports.smtp.body import AttachmentSpec, MailBody, check_body, read_body
-from postroad.transports.smtp.dialogue import Envelope
+from postroad.transports.smtp.dialogue import MailEnvelope
 from postroad.transports.smtp.dkim import DkimKey, signature
 from postroad.transports.smtp.headers import mailbox
 from postroad.transports.smtp.mime import MailHead, MailPart, MailText, base64_lines, build, wire
@@ -37,7 +37,7 @@ class Links(Protocol):
 class Outgoing(Struct, frozen=True):
     """A mail as it is sent."""
 
-    envelope: Envelope
+    envelope: MailEnvelope
     content: bytes
 
 
@@ -69,7 +69,7 @@ class MailMaker:
             sender, body = mail.sender().address, mail.body
             more = self._bulk_headers(message.id, ref, recipient, sender)
             header = mail.header(reference, now_s, more)
-        envelope = Envelope(
+        envelope = MailEnvelope(
             self._links.return_path(ref, recipient) or mailbox(sender).address,
             recipient,
             reference,

@@ -12,14 +12,14 @@ from msgspec import Struct
 from postroad.model.errors import Shortage
 from postroad.model.relay import Tls
 from postroad.transports.smtp.connection import SmtpConnection
-from postroad.transports.smtp.dialogue import Dialogue, Refused, Step
-from postroad.transports.smtp.replies import Reply
+from postroad.transports.smtp.dialogue import Dialogue, SmtpStep, StepRefused
+from postroad.transports.smtp.replies import SmtpReply
 from postroad.transports.smtp.tls import context
 from postroad.transports.webhook.connections import Fault, reason_of
 
 CONNECT_S: Final = 10.0
 NO_TLS: Final = "the server offers no TLS (STARTTLS), which is required of it"
-IN_THE_CLEAR: Final = Reply(538, (b"5.7.11 a password is not sent without TLS",))
+IN_THE_CLEAR: Final = SmtpReply(538, (b"5.7.11 a password is not sent without TLS",))
 
 
 class Server(Struct, frozen=True):
@@ -41,12 +41,12 @@ class Server(Struct, frozen=True):
 
 
 async def open_dialogue(server: Server, gone: Callable[[SmtpConnection], None]) -> Dialogue:
-    """Connect, greet, encrypt and log in. Raises Fault and Refused: no mail was sent."""
+    """Connect, greet, encrypt and log in. Raises Fault and StepRefused: no mail was sent."""
     try:
         return await _open(server, gone, server.tls)
-    except (Fault, Refused) as error:
+    except (Fault, StepRefused) as error:
         name = error.name if isinstance(error, Fault) else error.answer.step
-        if server.tls is not Tls.opportunistic or name not in ("tls", Step.tls):
+        if server.tls is not Tls.opportunistic or name not in ("tls", SmtpStep.tls):
             raise
         # Who cannot encrypt after all gets the mail in the clear, as if it had not offered it.
         return await _open(server, gone, Tls.none)
@@ -80,7 +80,7 @@ async def _encrypt(dialogue: Dialogue, server: Server, tls: Tls) -> None:
 
 async def _log_in(dialogue: Dialogue, server: Server) -> None:
     if not (dialogue.secure or server.local or server.tls is Tls.none):
-        raise Refused(Step.login, IN_THE_CLEAR)
+        raise StepRefused(SmtpStep.login, IN_THE_CLEAR)
     await dialogue.login(server.user, server.password)
 
 

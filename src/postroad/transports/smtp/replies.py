@@ -20,7 +20,7 @@ class BadReply(Exception):
     """What came is no SMTP reply, or more than anybody has to read."""
 
 
-class Reply(Struct, frozen=True, gc=False):
+class SmtpReply(Struct, frozen=True, gc=False):
     """What a server answers to one command."""
 
     code: int
@@ -71,12 +71,12 @@ class ReplyReader:
         held = b" ".join((*self._lines, bytes(self._held[:200])))
         return clean(held.decode("utf-8", "replace").strip(), 200)
 
-    def read(self, data: bytes, most: int) -> list[Reply]:
+    def read(self, data: bytes, most: int) -> list[SmtpReply]:
         """Take what came, and return the replies that are whole now, at most so many. Raises
         BadReply."""
         held = self._held
         held += data
-        replies: list[Reply] = []
+        replies: list[SmtpReply] = []
         begin = 0
         while len(replies) < most and (end := held.find(b"\n", self._searched)) >= 0:
             reply = self._line(bytes(held[begin:end]))
@@ -92,7 +92,7 @@ class ReplyReader:
             raise BadReply(f"a line of more than {LINE_BYTES_MAX} bytes")
         return replies
 
-    def _line(self, line: bytes) -> Reply | None:
+    def _line(self, line: bytes) -> SmtpReply | None:
         found = LINE.fullmatch(line.removesuffix(b"\r")) if len(line) <= LINE_BYTES_MAX else None
         if found is None or (self._code and found[1] != self._code):
             raise BadReply(f"no SMTP reply: {clean(line[:80].decode('latin-1'))!r}")
@@ -100,7 +100,7 @@ class ReplyReader:
         self._lines.append(found[3] or b"")
         self._size += len(line)
         if found[2] != b"-":
-            reply = Reply(int(found[1]), tuple(self._lines))
+            reply = SmtpReply(int(found[1]), tuple(self._lines))
             self._code, self._lines, self._size = b"", [], 0
             return reply
         if len(self._lines) >= LINES_MAX or self._size > REPLY_BYTES_MAX:

@@ -34,14 +34,14 @@ class NoMail(Exception):
         self.code = code
 
 
-class Route(Struct, frozen=True):
+class MailRoute(Struct, frozen=True):
     """The servers of a domain in the order in which they are tried."""
 
     hosts: tuple[str, ...]
     site: str
 
 
-async def route(domain: str, resolver: DnsResolver, chance: Chance) -> Route:
+async def route(domain: str, resolver: DnsResolver, chance: Chance) -> MailRoute:
     """Find the servers of a domain; those that are as good as each other come in any order. Raises
     NoMail, and Unresolved when nobody knows now."""
     try:
@@ -49,14 +49,14 @@ async def route(domain: str, resolver: DnsResolver, chance: Chance) -> Route:
     except NoSuchName:
         raise NoMail(f"{domain} does not exist", "5.1.2") from None
     if not records:
-        return Route((domain,), site_of((domain,)))
+        return MailRoute((domain,), site_of((domain,)))
     if all(not record.host or record.host == "." for record in records):
         raise NoMail(f"{domain} takes no mail (null MX)", "5.1.10")
     records.sort(key=lambda record: (record.preference, chance.random()))
     hosts = tuple(dict.fromkeys(record.host for record in records if _is_host(record)))
     if not hosts:
         raise Unresolved(f"the MX records of {domain} name no server")
-    return Route(hosts[:HOSTS_MAX], site_of(hosts))
+    return MailRoute(hosts[:HOSTS_MAX], site_of(hosts))
 
 
 def _is_host(record: MxRecord) -> bool:

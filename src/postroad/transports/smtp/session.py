@@ -23,7 +23,7 @@ from postroad.model.try_details import TryDetails
 from postroad.ports.clock import Clock
 from postroad.transports.smtp.answers import judge
 from postroad.transports.smtp.connections import Connections
-from postroad.transports.smtp.dialogue import Dialogue, Refused
+from postroad.transports.smtp.dialogue import Dialogue, StepRefused
 from postroad.transports.smtp.making import MailMaker, Outgoing
 from postroad.transports.smtp.opening import Server
 from postroad.transports.smtp.routes import NoMail
@@ -82,7 +82,7 @@ class MailSession:
                     dialogue = self._connections.take(server) or await self._connections.open(
                         server
                     )
-                except (Fault, Refused) as error:
+                except (Fault, StepRefused) as error:
                     outcome = self._refused(server, error)
                 else:
                     self._connections.put(server, dialogue)
@@ -97,7 +97,7 @@ class MailSession:
             async with self._connections.place():
                 server = (await self._servers(""))[0]
                 dialogue = await self._connections.open(server)
-        except (Fault, Refused, Unresolved, BadUrl) as error:
+        except (Fault, StepRefused, Unresolved, BadUrl) as error:
             raise BadCredential(f"the relay cannot be used: {error}") from None
         dialogue.connection.quit()
         return f"{server.host}:{server.port}"
@@ -129,7 +129,7 @@ class MailSession:
                 return outcome
         try:
             dialogue = await self._connections.open(server)
-        except (Fault, Refused) as error:
+        except (Fault, StepRefused) as error:
             return self._refused(server, error)
         return await self._say(server, dialogue, mail)
 
@@ -145,7 +145,7 @@ class MailSession:
         details = TryDetails(_shown(server), "", b"", said, took_ms)
         return replace(judge(answer, relay=self._relay), details=details)
 
-    def _refused(self, server: Server, error: Fault | Refused) -> Outcome:
+    def _refused(self, server: Server, error: Fault | StepRefused) -> Outcome:
         if isinstance(error, Fault):
             return _fault(server, error)
         outcome = judge(error.answer, relay=self._relay)

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import BadUrl
-from postroad.model.relay import Relay, Tls
+from postroad.model.relay import MailRelay, Tls
 from postroad.ports.clock import Chance
 from postroad.transports.smtp.mta_sts import Mode, StsPolicies, StsPolicy
 from postroad.transports.smtp.opening import Server
@@ -50,7 +50,7 @@ class MailWorld(Struct, frozen=True):
 class RelayWay:
     """All mail goes to one server."""
 
-    def __init__(self, relay: Relay, guard: Guard, tenant: str) -> None:
+    def __init__(self, relay: MailRelay, guard: Guard, tenant: str) -> None:
         self._relay = relay
         self._guard = guard
         self._tenant = tenant
@@ -84,7 +84,7 @@ class RelayWay:
 class DirectWay:
     """Mail goes to the servers that its domain names."""
 
-    def __init__(self, relay: Relay, world: MailWorld, tenant: str) -> None:
+    def __init__(self, relay: MailRelay, world: MailWorld, tenant: str) -> None:
         self._relay = relay
         self._world = world
         self._tenant = tenant
