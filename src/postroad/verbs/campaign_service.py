@@ -14,7 +14,7 @@ from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Channel
+from postroad.ports.channel import Channel, HasDefault
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
@@ -47,7 +47,9 @@ class CampaignService:
         self._road = road
         self._log = log
         self.store = campaign_store(road)
-        cache = CredentialCache(self.store, ring, road.clock)
+        named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
+        defaults = {name: one for name, one in named.items() if one is not None}
+        cache = CredentialCache(self.store, ring, road.clock, defaults)
         self.channels = {one.name: ChannelTransport(one, cache) for one in channels}
         self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
