@@ -265,11 +265,13 @@ class Postroad(Face):
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
         transports: Sequence[Transport] = (),
         parts: Parts | None = None,
     ) -> None:
-        super().__init__(app.Postroad(dsn, settings=settings, transports=transports, parts=parts))
+        road = app.Postroad(dsn, token=token, settings=settings, transports=transports, parts=parts)
+        super().__init__(road)
         self._opening = threading.Lock()
         self._starting = threading.RLock()  # a signal's handler may send, too
         """Held while a verb is given to the loop: one that is ending would never run it."""

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from postroad import config
 from postroad.api.app import ROUTES
-from postroad.api.problems import BadRequest, NotFound, field_error, kind
+from postroad.api.problems import BadRequest, NotFound, field_error
 from postroad.api.reading import decode
 from postroad.api.routes import batch, messages
 from postroad.api.routing import Router, read_query
@@ -28,6 +28,7 @@ from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing, read_keys
 from postroad.model.pace import read_limit
 from postroad.model.private_headers import DECODE, _opened
+from postroad.model.problem import kind
 from postroad.model.sms_segments import count_segments
 from postroad.model.tokens import identity_of
 from postroad.model.webhook import HEADERS
@@ -164,7 +165,7 @@ DOORS = (
         quoted,
         (
             "api/problems.py:PATTERN",
-            "api/problems.py:WORDS",
+            "model/problem.py:WORDS",
             "api/problems.py:field_error",
         ),
         size=600,

@@ -8,7 +8,6 @@ import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
-from postroad.api.in_process import part
 from postroad.cli import lists
 from postroad.cli.command import (
     Commands,
@@ -26,6 +25,7 @@ from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, status_text, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
+from postroad.remote.api_request import part
 
 
 def add(app: Group) -> None:

@@ -135,7 +135,7 @@ class Sending:
         if not traced:
             return await self._send_far(self._far, send, confirm=confirm)
         with tracing.sending(1) as carried:
-            return await self._send_far(self._far, _with(send, carried), confirm=confirm)
+            return await self._send_far(self._far, with_trace(send, carried), confirm=confirm)
 
     async def _send_far(self, store: HandsOver, send: Send, *, confirm: bool) -> Receipt:
         intake = self.taking()
@@ -156,7 +156,7 @@ class Sending:
         if not tracing.active():
             return await self._send_many(asked)
         with tracing.sending(len(asked)) as carried:
-            return await self._send_many([_with(send, carried) for send in asked])
+            return await self._send_many([with_trace(send, carried) for send in asked])
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
@@ -192,7 +192,7 @@ class Sending:
         if not tracing.active():
             return await self._send_each(asked)
         with tracing.sending(len(asked)) as carried:
-            return await self._send_each([_with(send, carried) for send in asked])
+            return await self._send_each([with_trace(send, carried) for send in asked])
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
@@ -373,7 +373,7 @@ class Sending:
         return self._know(queue)
 
 
-def _with(send: Send, carried: Mapping[str, str]) -> Send:
+def with_trace(send: Send, carried: Mapping[str, str]) -> Send:
     """Add the sender's trace headers, so that tries can be linked to them."""
     return replace(send, headers={**(send.headers or {}), **carried}) if carried else send
 

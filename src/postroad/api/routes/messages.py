@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from postroad.api.problems import BadRequest, FieldError
+from postroad.api.problems import BadRequest
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request, Response
 from postroad.api.routing import Header, drop, fetch, give
@@ -16,6 +16,7 @@ from postroad.engine.drafting import Send
 from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation, MessageView
+from postroad.model.problem import FieldError
 from postroad.model.texts import GivenKey, Headers, Key, QueueName
 from postroad.model.tokens import Scope
 from postroad.verbs.sending import Receipt
@@ -29,7 +30,7 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
-    body_base64: str = ""
+    body_base64: str | None = None
     key: GivenKey | None = None
     order_key: GivenKey | None = None
     deliver_at: datetime | None = None
@@ -45,6 +46,8 @@ class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     queue: QueueName = ""
     order_key: Key = ""
+    wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S
+    """How long to wait for those that may be sent at this moment."""
 
 
 class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,13 +79,12 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
 
 
 def _body(asked: SendRequest) -> Raw | bytes:
-    given = asked.body is not UNSET
-    if given == bool(asked.body_base64):
+    if (asked.body is not UNSET) == (asked.body_base64 is not None):
         raise _bad("body", "give body (any JSON) or body_base64 (bytes), one of them")
     if asked.body is not UNSET:
         return asked.body
     try:
-        return b64decode(asked.body_base64, validate=True)
+        return b64decode(asked.body_base64 or "", validate=True)
     except (Base64Error, ValueError):
         raise _bad("body_base64", "this is not base64") from None
 
@@ -148,7 +150,7 @@ async def cancel_all(request: Request, asked: CancelRequest) -> Answered[Cancell
     if not asked.queue and not asked.order_key:
         raise _bad("queue", "say which: a queue, an order_key, or both")
     steps = request.road.cancelling(
-        asked.queue, order_key=asked.order_key, tenant=request.tenant, wait=WAIT_S
+        asked.queue, order_key=asked.order_key, tenant=request.tenant, wait=asked.wait_s
     )
     return await answer_in_steps(request, steps, lambda said: said)
 
