@@ -19,6 +19,7 @@ from postroad.campaigns.exporting import CELLS
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
 from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.template import Template
+from postroad.model import hours
 from postroad.model.audit import _without_query
 from postroad.model.campaign import BadTemplate
 from postroad.model.cursors import place_in
@@ -106,6 +107,13 @@ def traced(data: bytes) -> None:
     traces.PROPAGATOR.extract(
         traces._carried({"traceparent": head + "-" + text, "tracestate": text})
     )
+
+
+def opened(data: bytes) -> None:
+    text = data.decode("latin-1")
+    for read in (hours.zone_of, hours.SPAN.fullmatch):
+        with suppress(BadInput):
+            read(text)
 
 
 def configured(data: bytes) -> None:
@@ -200,6 +208,12 @@ DOORS = (
         size=192,
         frames=(BARE, (b"1/", b"s"), (b"1/", b"x"), (b"1", b"/s"), (b"1/s", b",1/s")),
         raises=(BadInput,),
+    ),
+    Door(
+        "allowed hours",
+        opened,
+        ("model/hours.py:SPAN", "model/hours.py:zone_of"),
+        frames=(BARE, (b"09:00-", b""), (b"Europe/", b"")),
     ),
     Door(
         "a rate that is far too long",
