@@ -49,8 +49,7 @@ class SuppressionGate:
         if message.id < 0:
             return None
         try:
-            recipient = recipient_of(message)
-            reason = await self._reason(lane.tenant, recipient)
+            reason = await self._reason(lane.tenant, recipient_of(message))
         except BadInput:
             return None  # the channel will say what is wrong with it
         except StoreError as error:
@@ -58,8 +57,8 @@ class SuppressionGate:
         if reason not in HOLDS_SINGLES or reason in _despite(message.body):
             return None
         why = (
-            f"{recipient} is on a suppression list ({reason}): take it off the list and replay "
-            f'the message, or send it with "despite": ["{reason}"]'
+            f"the recipient is on a suppression list ({reason}): take it off and replay the "
+            f'message, or send it with "despite": ["{reason}"]'
         )
         provider = ProviderAnswer(sub_type=SUPPRESSED)
         return Outcome(Kind.rejected, why, answered=False, provider=provider)
