@@ -6,6 +6,8 @@ from tempfile import NamedTemporaryFile
 from postroad.campaigns.reading import BadFile
 from postroad.campaigns.suppression_files import SuppressionReader, _time_ms
 from postroad.model.errors import BadInput
+from postroad.model.keyring import KeyRing
+from postroad.model.mail_links import MailLinks
 from postroad.model.suppression import normal_recipient
 from tests.doors.shape import BARE, Door
 
@@ -13,6 +15,18 @@ from tests.doors.shape import BARE, Door
 def recipient(data: bytes) -> None:
     """A mail address or a number, of anybody."""
     normal_recipient(data.decode("latin-1"))
+
+
+LINKS = MailLinks(KeyRing([("a", b"1" * 32)], bytes), "https://x", "bounces.example.com")
+
+
+def links(data: bytes) -> None:
+    """What somebody says that we have signed."""
+    text = data.decode("latin-1")
+    assert LINKS.subscriber(text) is None
+    assert LINKS.number(text) is None
+    assert not LINKS.is_for(text, text)
+    assert LINKS.returned(text) == ""
 
 
 def suppressions(data: bytes) -> None:
@@ -45,6 +59,12 @@ DOORS = (
             "many labels beyond ASCII": lambda n: b"a@" + b"\xfc." * (n // 2) + b"com",
         },
         raises=(BadInput,),
+    ),
+    Door(
+        "a reference and an unsubscribe link",
+        links,
+        ("model/mail_links.py:SUBSCRIBER",),
+        frames=(BARE, (b"b-", b"@bounces.example.com")),
     ),
     Door(
         "a suppression list",
