@@ -4,12 +4,12 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.client import FileImport
 from postroad.cli.command import Invocation, Listing
 from postroad.cli.options import Argument, Option
 from postroad.cli.printing import err, pieces
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 if TYPE_CHECKING:
     from postroad.app import Postroad

@@ -173,6 +173,8 @@ class ListedMessage(Struct, frozen=True, gc=False):
     finished_at_ms: int | None
     error: str
     """Of the last try that failed."""
+    recipient: str = ""
+    """Whom the message itself names."""
 
 
 class MessagePage(Struct, frozen=True):

@@ -6,12 +6,12 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.credential import BadCredential, OpenCredential
-from postroad.model.entities import LaneKey, Message, Policy, Queue, QueueSpec
+from postroad.model.entities import Draft, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, PostroadError, StoreError
 from postroad.model.foreign import error_text
 from postroad.model.outcome import Outcome, ProviderAnswer, refused, unknown, unreachable
-from postroad.model.recipients import lane_of, queue_name
-from postroad.ports.channel import Channel
+from postroad.model.recipients import lane_of, queue_name, read_queue_name
+from postroad.ports.channel import Channel, HasSites
 from postroad.ports.transport import HearsCuts, Prepares, Session
 from postroad.transports.credential_cache import CredentialCache
 
@@ -54,11 +54,27 @@ class ChannelTransport:
         name = queue_name(self.name, credential, site)
         return QueueSpec(tenant, name, lane_of(name, tenant), self.shards, self.channel.policy)
 
-    async def credential(self, tenant: str, name: str) -> OpenCredential:
-        """The tenant's credential of that name; BadCredential when it is none of this channel."""
-        known = self._credentials.get(tenant, name) or await self._credentials.ask(tenant, name)
+    async def route(self, recipient: str, tenant: str, credential: str) -> tuple[str, str]:
+        """The queue of messages to a recipient with a credential, and the recipient as it is sent;
+        BadInput says what is wrong."""
+        to = self.channel.recipients.one(recipient)
+        known = self._credentials.get(tenant, credential)
+        if known is None:
+            known = await self._credentials.ask(tenant, credential)
         check_kind(known, self.channel)
-        return known
+        site = ""
+        if isinstance(self.channel, HasSites):
+            site = await self.channel.site(to, known)
+        return queue_name(self.name, credential, site), to
+
+    def check(self, draft: Draft, queue: Queue) -> Draft:
+        """Check the body of a draft, and what it costs; BadInput says what is wrong."""
+        cost = self.channel.measure(draft.body).cost
+        _, credential, _ = read_queue_name(queue.name)
+        known = self._credentials.get(queue.tenant, credential)
+        if known is not None and cost > (most := known.spec.segments_max):
+            raise BadInput(f"{cost} segments, but credential {credential!r} allows {most}")
+        return draft
 
 
 def check_kind(credential: OpenCredential, channel: Channel) -> None:

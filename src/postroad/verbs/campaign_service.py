@@ -1,7 +1,7 @@
 """Joins channels, their credentials, and campaigns with the worker that sends them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -18,8 +18,10 @@ from postroad.ports.channel import Channel
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
+from postroad.ports.transport import Transport
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache
+from postroad.verbs.addressing import Addressing
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
@@ -47,12 +49,19 @@ class CampaignService:
         self.store = campaign_store(road)
         cache = CredentialCache(self.store, ring, road.clock)
         self.channels = {one.name: ChannelTransport(one, cache) for one in channels}
+        self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance
         )
+
+    def transports(self, given: Iterable[Transport | Channel]) -> list[Transport]:
+        """The transports of channels that single messages are sent by, and others that were
+        given."""
+        others = [one for one in given if not isinstance(one, Channel)]
+        return [*self.addressing.transports, *others]
 
     @asynccontextmanager
     async def sending(
