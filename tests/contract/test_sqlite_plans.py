@@ -64,6 +64,7 @@ WALKS: Final = {
     "has_lanes": "stops at what a tenant may have; every ten seconds while queues are made",
     "has_mailboxes": "stops at what a tenant may have; every ten seconds while some are made",
     "has_queues": "stops at what a tenant may have; every ten seconds while some are made",
+    "recipients_named": "the walk is over the recipients that are named",
     "suppression_add": "the walk is over the entries that are given",
     "suppression_match": "the walk is over the recipients that are asked about",
     "messages_by_state": "asked by people and for metrics, never by the engine",

@@ -75,11 +75,11 @@ class HasSites(Protocol):
 
 @runtime_checkable
 class HasDefault(Protocol):
-    """A channel to which settings give a credential of its own name, for tenants that have stored
-    none of that name."""
+    """A channel for which settings may name a credential: the one that has the channel's name,
+    where a tenant has stored none of that name."""
 
     def default(self) -> OpenCredential | None:
-        """The credential; None where settings say nothing."""
+        """Return the credential that settings name."""
 
 
 @runtime_checkable

@@ -54,7 +54,8 @@ EXPORTS: Final = {
         walks=True,
     ),
     "campaign": Export(
-        "name state reason spec columns total sent failed uncertain created_at started_at ended_at"
+        "name state reason spec columns total sent failed uncertain suppressed "
+        "created_at started_at ended_at"
     ),
     "recipient": Export(
         "campaign n line recipient fields state tries provider_id error_code "

@@ -14,6 +14,7 @@ from postroad.model.recipients import lane_of, queue_name, read_queue_name
 from postroad.ports.channel import Channel, HasSites
 from postroad.ports.transport import HearsCuts, Prepares, Session
 from postroad.transports.credential_cache import CredentialCache
+from postroad.transports.suppression_gate import SuppressionGate
 
 AHEAD_S: Final = 1.0
 """What is prepared holds at least so long."""
@@ -24,10 +25,13 @@ class ChannelTransport:
 
     shards = 1
 
-    def __init__(self, channel: Channel, credentials: CredentialCache) -> None:
+    def __init__(
+        self, channel: Channel, credentials: CredentialCache, gate: SuppressionGate
+    ) -> None:
         self.channel = channel
         self.name = channel.name
         self._credentials = credentials
+        self._gate = gate
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """Return the lane of a credential's queue."""
@@ -47,7 +51,7 @@ class ChannelTransport:
 
     async def open(self, lane: LaneKey) -> "ChannelSession":
         """Open a session. The credential is read at its first send."""
-        return ChannelSession(self.channel, lane, self._credentials)
+        return ChannelSession(self.channel, lane, self._credentials, self._gate)
 
     def spec(self, tenant: str, credential: str, site: str = "") -> QueueSpec:
         """How the queue of a credential's messages is made."""
@@ -97,14 +101,24 @@ class ChannelSession:
     """The session of one lane. When its credential is changed, tries that are under way end with
     the old one."""
 
-    def __init__(self, channel: Channel, lane: LaneKey, credentials: CredentialCache) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        lane: LaneKey,
+        credentials: CredentialCache,
+        gate: SuppressionGate,
+    ) -> None:
         self._channel = channel
         self._lane = lane
         self._credentials = credentials
+        self._gate = gate
         self._connected: _Connected | None = None
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """Make one try."""
+        """Make one try, unless the recipient is on a suppression list."""
+        held = await self._gate.holds(self._lane, message)
+        if held is not None:
+            return held
         try:
             here = self._fresh() or await self._connect()
         except PostroadError as error:

@@ -39,7 +39,7 @@ class CredentialCache:
         defaults: Mapping[str, OpenCredential] | None = None,
     ) -> None:
         self._defaults = defaults or {}
-        """Those that settings give to tenants that have none of that name."""
+        """Those of settings, by name."""
         self._store = store
         self._ring = ring
         self._clock = clock
@@ -56,8 +56,12 @@ class CredentialCache:
         """Read a credential; BadCredential when there is none, or it has expired."""
         read_s = self._clock.steady_s()
         found = await self._store.credential(tenant, name)
+        if found is None and name in self._defaults:
+            self._known[(tenant, name)] = _Known(self._defaults[name], read_s)
+            return self._defaults[name]
         if found is None:
-            return self._default(tenant, name, read_s)
+            self._known.pop((tenant, name), None)
+            raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
         check_expiry(found, self._clock.now_ms())
         known = self._known.get((tenant, name))
         # Most have not changed, and who has the old one keeps it: opening one takes 25 µs.
@@ -67,14 +71,6 @@ class CredentialCache:
             self._known.clear()
         self._known[(tenant, name)] = _Known(one, read_s)
         return one
-
-    def _default(self, tenant: str, name: str, read_s: float) -> OpenCredential:
-        given = self._defaults.get(name)
-        if given is None:
-            self._known.pop((tenant, name), None)
-            raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
-        self._known[(tenant, name)] = _Known(given, read_s)
-        return given
 
     def forget(self) -> None:
         """Read all again, because something was changed here."""

@@ -21,6 +21,7 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache
+from postroad.transports.suppression_gate import SuppressionGate
 from postroad.verbs.addressing import Addressing
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
@@ -47,17 +48,18 @@ class CampaignService:
         self._road = road
         self._log = log
         self.store = campaign_store(road)
-        given = [one.default() for one in channels if isinstance(one, HasDefault)]
-        defaults = {one.credential.name: one for one in given if one is not None}
+        named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
+        defaults = {name: one for name, one in named.items() if one is not None}
         cache = CredentialCache(self.store, ring, road.clock, defaults)
         self.windows = {one.name: one.window for one in channels if isinstance(one, HasWindow)}
-        self.channels = {one.name: ChannelTransport(one, cache) for one in channels}
+        gate = SuppressionGate(road, road.clock, log)
+        self.channels = {one.name: ChannelTransport(one, cache, gate) for one in channels}
         self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
-            self.store, self.credentials, road.clock, self._turn, allowance
+            self.store, self.credentials, road.clock, self._turn, allowance, road
         )
 
     def transports(self, given: Iterable[Transport | Channel]) -> list[Transport]:
@@ -77,7 +79,8 @@ class CampaignService:
     ) -> AsyncIterator[CampaignWorker]:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
-        deps = SenderDeps(self.store, pace, figures, self._road.clock, self._log, owner, drain_s)
+        road, log = self._road, self._log
+        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")

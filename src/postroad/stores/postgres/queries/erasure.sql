@@ -200,6 +200,7 @@ with gone as (
 update postroad.campaign c
    set total = c.total - 1, sent = c.sent - (g.state = 'sent')::int, failed = c.failed - (g.state = 'failed')::int,
        uncertain = c.uncertain - (g.state = 'uncertain')::int,
+       suppressed = c.suppressed - (g.state = 'suppressed')::int,
        undelivered = c.undelivered - (g.status in ('undelivered', 'failed', 'canceled'))::int
   from gone g where c.id = $1
 

@@ -173,6 +173,7 @@ select c.id, m.n, exists (select 1 from campaign_op o join job j on j.id = o.job
 update campaign
    set total = total - 1, sent = sent - (m.state = 'sent'), failed = failed - (m.state = 'failed'),
        uncertain = uncertain - (m.state = 'uncertain'),
+       suppressed = suppressed - (m.state = 'suppressed'),
        undelivered = undelivered - (m.status in ('undelivered', 'failed', 'canceled'))
   from campaign_message m
  where campaign.id = ?1 and m.campaign_id = ?1 and m.n = ?2

@@ -96,7 +96,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
 -- name: export_campaign
 -- Read a tenant's campaigns.
 select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.total, c.sent, c.failed, c.uncertain,
-       c.created_at, c.started_at, c.ended_at
+       c.suppressed, c.created_at, c.started_at, c.ended_at
   from campaign c where +c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
 
 -- name: export_recipient
