@@ -63,6 +63,7 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     watchdog_s: float = 10.0
     window: bool = True
     keys_file: str = ""
+    unsubscribe_page: str = ""
     limits: Limits = Limits()
     tenants: TenantLimits = TenantLimits()
     webhooks: WebhookRules = WebhookRules()

@@ -37,6 +37,7 @@ OURS = {
     "api/docs_page.py:": "docstrings of our own",
     "api/examples.py:": "types of our own",
     "api/openapi.py:": "docstrings of our own",
+    "api/unsubscribe_page.py:read_words": "a file that the operator wrote",
     "api/port_owner.py:": "/proc, from the kernel",
     "api/routes/campaign_drafts.py:campaign_edit": "fields that its decoder has checked",
     "api/in_process.py:ask": "a request that this process makes to itself",
