@@ -37,4 +37,5 @@ def because_of_all(reasons: Iterable[str]) -> str:
 
 def one_of(reason: str, count: int) -> str:
     """Name a reason, one of `count`."""
-    return reason if count < 2 else f"{reason} (and {count - 1} other reasons)"
+    others = "1 other reason" if count == 2 else f"{count - 1} other reasons"
+    return reason if count < 2 else f"{reason} (and {others})"

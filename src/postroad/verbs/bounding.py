@@ -24,8 +24,10 @@ WORDS: Final[dict[type, str]] = {
     timedelta: "a timedelta",
     NoneType: "None",
 }
-NEEDED: Final = frozenset(("box", "credential", "id", "name", "queue", "tenant", "to", "url"))
-"""Texts that name something: an empty one names nothing."""
+NEEDED: Final = frozenset(
+    ("box", "credential", "id", "name", "queue", "tenant", "to", "url")
+) | frozenset(("actor", "error", "order_key", "prefix", "reason", "state", "text", "verb"))
+"""Texts that name or select something: an empty one does neither."""
 
 
 class VerbParameter(Struct, frozen=True):
@@ -61,11 +63,12 @@ def bounded(verbs: C) -> C:
     parameters."""
     for name, method in list(vars(verbs).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(verbs, name, _checking(method))
+            setattr(verbs, name, checking(method))
     return verbs
 
 
-def _checking(method: F) -> F:
+def checking(method: F) -> F:
+    """Make a method check what it is given, by the names and types of its parameters."""
     known = parameters(method)
     names = tuple(known)
 

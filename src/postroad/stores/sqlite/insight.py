@@ -107,7 +107,7 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     if ended.state is State.delivered:  # the try that delivered is the history row itself
         started_at = finished_at - took_ms
         status = db.number("delivered_status", number) or 0
-        log += (Try(attempts, started_at, level, Kind.delivered, status, took_ms),)
+        log += (Try(attempts, started_at, level, Kind.delivered, status, took_ms, ""),)
     queue, paused_at = _queue(db, queue_id)
     return MessageFacts(number, accepted_at, queue, paused_at, log, ended=ended)
 

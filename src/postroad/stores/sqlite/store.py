@@ -34,10 +34,12 @@ from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
+from postroad.stores.sqlite.recipients import SqliteRecipients
 from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
+from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
 RETAIN_SLICE: Final = 1_000
@@ -224,6 +226,7 @@ class SqliteStore(
     SqliteRollups,
     SqliteListing,
     SqliteBodies,
+    SqliteRecipients,
     SqlitePacing,
     SqliteTicks,
     AuditTable,
@@ -231,8 +234,11 @@ class SqliteStore(
     StoredHeaders,
     SqliteMailboxes,
     TokenTable,
+    SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,
     SqliteJoining,
 ):
     """One file, one process."""
+
+    erasure_cancel_ids = SqliteControl.cancel
