@@ -19,6 +19,7 @@ from tests.contract.rigs import SqliteRig
 WALKS: Final = {
     "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
+    "claim_times": "the walks are over the levels and pools that are asked for",
     "counts": "asked by people, never by the engine",
     "credential_delete": "asked by people, over campaigns",
     "box_find": "the walk is over the names that are asked for",
@@ -148,7 +149,7 @@ def test_no_query_walks_a_table_or_sorts(name: str, plans: dict[str, list[str]])
 
 INDEXES: Final = {
     "claim_ready": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at<?)",
-    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>? AND ready_at<?)",
+    "claim_times": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>? AND ready_at<?)",
     "claim_take": "INTEGER PRIMARY KEY",
     "claim_hide": "PRIMARY KEY (lane_id=?)",
     "look_due": "INDEX rung_ready (lane_id=? AND ready_at>? AND ready_at<?)",
