@@ -155,7 +155,8 @@ class Postroad:
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
+        self.audit = AuditVerbs(store)
+        self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.campaigns, self.credentials = service.campaigns, service.credentials
