@@ -23,6 +23,7 @@ from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
+from postroad.ports.channel import Channel
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
@@ -46,11 +47,12 @@ from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
-from postroad.verbs.sending import Receipt, Sending, SendOptions
+from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
@@ -112,7 +114,7 @@ class Postroad:
         *,
         token: str = "",
         settings: Settings | None = None,
-        transports: Sequence[Transport] = (),
+        transports: Sequence[Transport | Channel] = (),
         parts: Parts | None = None,
     ) -> None:
         self.settings = checked(self.defaults if settings is None else settings)
@@ -134,11 +136,14 @@ class Postroad:
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
-        self._transports = {transport.name: transport for transport in known}
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
+        with_parts = ChannelParts(store.clock, rules, own.idle, parts.resolve)
+        channels = own_channels(with_parts, transports)
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
+        known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
+        self._transports = {one.name: one for one in (*known, *service.transports(transports))}
+        self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         live = LiveEngine(self)
@@ -150,11 +155,9 @@ class Postroad:
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
-        self.suppressions = SuppressionVerbs(store)
+        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
+        self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
-        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
@@ -222,8 +225,10 @@ class Postroad:
         self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
+        An address as `sms:+6591234567` or `mailto:ann@example.com` is sent to with a `credential`.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`, `check`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
+        `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
+        confirmed."""
         return await self._sending.send(Send(queue, body, **options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:

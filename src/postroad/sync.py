@@ -22,7 +22,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 import apsw
 
 from postroad import app
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
@@ -39,9 +38,10 @@ from postroad.verbs.inspection import Inspection
 from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
-from postroad.verbs.sending import Receipt
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin

@@ -26,7 +26,8 @@ from postroad.ports.entropy import secret_bytes
 from postroad.remote.api_request import ApiRequest
 from postroad.remote.calls import lines_of
 from postroad.remote.client import NDJSON, PATIENCE_S, RemoteClient
-from postroad.verbs.sending import Receipt, Sends, with_trace
+from postroad.verbs.receipts import Receipt
+from postroad.verbs.sending import Sends, with_trace
 
 OWN: Final = "remote-"
 """How the keys begin that are given here."""

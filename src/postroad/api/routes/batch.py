@@ -19,7 +19,7 @@ from postroad.model.errors import BodyTooLarge, Overloaded, PostroadError
 from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.ports.clock import Clock
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 
 LINES_MAX: Final = 10_000
 """Lines of one batch; the answer has a line for each."""

@@ -17,16 +17,17 @@ from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation, MessageView
 from postroad.model.problem import FieldError
-from postroad.model.texts import GivenKey, Headers, Key, QueueName
+from postroad.model.texts import GivenKey, Headers, Key, Name, QueueName
 from postroad.model.tokens import Scope
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 
 WAIT_S: Final = 10.0
 
 
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. With `check` the
-    message is refused if its server has no address now."""
+    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. A text message or
+    a mail has its `credential`. With `check` the message is refused if its server has no address
+    now."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
@@ -38,6 +39,7 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     expires_at: datetime | None = None
     priority: Annotated[int, Meta(ge=-9, le=9)] = 0
     headers: Headers = {}
+    credential: Name = ""
     check: bool = False
 
 
@@ -74,6 +76,7 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
         priority=asked.priority,
         headers=asked.headers,
         tenant=tenant,
+        credential=asked.credential,
         check=asked.check,
     )
 
