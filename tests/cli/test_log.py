@@ -125,8 +125,8 @@ def test_after_kill_9_the_next_start_tells_whose_lanes_are_free(
         killed = Reading(folder, *up)
         killed.wait_for("webhook guard")
         data("send", f"http://127.0.0.1:{silent.getsockname()[1]}/hook", "1")
-        _ = silent.accept()  # the try is under way
-        killed.stop(signal.SIGKILL)
+        with silent.accept()[0]:  # the try is under way
+            killed.stop(signal.SIGKILL)
     with logged(folder, *up) as log:
         lost = log.wait_for("a worker was lost, its lanes are free")
         assert f"pid={killed.process.pid} lanes=1" in lost
