@@ -8,7 +8,7 @@ import apsw
 from msgspec.structs import replace
 
 from postroad.config import Settings, checked, is_remote, named_dsn
-from postroad.engine.drafting import Send
+from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
@@ -231,7 +231,7 @@ class Postroad:
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
         `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
         confirmed."""
-        return await self._sending.send(Send(queue, body, **options), confirm=confirm)
+        return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Store many messages in one transaction. Bad input among them stores none. After a
@@ -248,7 +248,7 @@ class Postroad:
         self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
-        return await self._sending.send_in(connection, Send(queue, body, **options))
+        return await self._sending.send_in(connection, make_send(queue, body, options))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
