@@ -15,7 +15,7 @@ from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Channel, HasDefault
+from postroad.ports.channel import Channel, HasDefault, HasWindow
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
@@ -54,6 +54,7 @@ class CampaignService:
         named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
         defaults = {name: one for name, one in named.items() if one is not None}
         cache = CredentialCache(self.store, ring, road.clock, defaults)
+        self.windows = {one.name: one.window for one in channels if isinstance(one, HasWindow)}
         gate = SuppressionGate(road, road.clock, log)
         self.channels = {one.name: ChannelTransport(one, cache, gate) for one in channels}
         self.addressing = Addressing(self.channels.values())
