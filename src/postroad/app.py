@@ -139,8 +139,9 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
+        mail, more = self.settings.mail, (parts.resolve, parts.names)
+        links = MailLinks(keys, mail.public_url, mail.bounce_domain)
+        with_parts = ChannelParts(store.clock, rules, own.idle, mail, links, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
