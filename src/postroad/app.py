@@ -56,6 +56,7 @@ from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
@@ -101,6 +102,7 @@ class Postroad:
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
+    suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
     limits = VerbGroup(NamedLimits)
     tokens = VerbGroup(TokenAdmin)
@@ -149,6 +151,7 @@ class Postroad:
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
         self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
+        self.suppressions = SuppressionVerbs(store)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)

@@ -42,6 +42,7 @@ from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.sending import Receipt
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
 
@@ -173,6 +174,13 @@ class BlockingCampaigns(Verbs):
     lookup, recipients = blocking(CampaignAdmin.lookup), blocking(CampaignAdmin.recipients)
 
 
+class BlockingSuppressions(Verbs):
+    """Keep lists of recipients that are not sent to."""
+
+    add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
+    list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
+
+
 class BlockingCredentials(Verbs):
     """Store, check and delete the credentials that campaigns send with."""
 
@@ -199,6 +207,7 @@ class Face(ABC):
     webhooks = VerbGroup(BlockingWebhooks)
     campaigns = VerbGroup(BlockingCampaigns)
     credentials = VerbGroup(BlockingCredentials)
+    suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     limits = VerbGroup(BlockingLimits)
     tokens = VerbGroup(BlockingTokens)

@@ -46,6 +46,14 @@ MESSAGE = {
     "deliver_at": None,
     "expires_at": "2199-01-31T12:00:00Z",
 }
+SUPPRESSION = {
+    "recipient": "ann@example.com",
+    "reason": "complaint",
+    "campaign": "spring",
+    "message": "cmp_1_2",
+    "note": "a note",
+    "everywhere": True,
+}
 LIMIT = {"rate": "50/s,1000/h", "cost": 2, "hours": "09:00-20:00", "zone": "Asia/Singapore"}
 NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "every_tenant": True, **LIMIT}
 
@@ -62,13 +70,14 @@ SET: dict[str, dict[str, Any]] = {
     "/v1/lanes:pause": {"lane": 1},
     "/v1/lanes:resume": {"lane": 1},
     "/v1/messages": MESSAGE,
+    "/v1/suppressions": SUPPRESSION,
 }
 """Routes that set something, each with all of its fields: a test below reads each of them."""
 DO = (
     "/v1/messages:cancel", "/v1/messages/{id}/settle", "/v1/dead:replay", "/v1/dead:purge",
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
-    "/v1/messages:send-again",
+    "/v1/messages:send-again", "/v1/suppressions:export",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ELSEWHERE = {
@@ -123,6 +132,15 @@ async def test_a_credential(stand: Stand) -> None:
     assert shown["secrets"] == ["secret"]
     assert shown["expires_at_ms"] == 7_229_217_600_000
     assert b"whsec_" not in answer.content
+
+
+async def test_a_suppression(stand: Stand) -> None:
+    made = (await stand.say("POST", "/v1/suppressions", SUPPRESSION)).json()
+    listed = await stand.say("GET", "/v1/suppressions", query={"everywhere": True})
+    assert listed.json()["suppressions"] == [made]
+    for name in SUPPRESSION.keys() - {"everywhere"}:
+        assert made[name] == SUPPRESSION[name], name
+    assert made["tenant"] == "*"
 
 
 async def test_a_token(stand: Stand) -> None:

@@ -252,7 +252,6 @@ DOORS = (
         cells,
         (
             "campaigns/checking.py:NUMBER",
-            "transports/sms/channel.py:PHONE",
             "transports/sms/channel.py:PHONES",
             "transports/webhook/channel.py:URLS",
         ),

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, requests, wires
+from tests.doors import answers, broker, requests, returns, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
-DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS)
+DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS, *returns.DOORS)
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
     "ports/sql.py:": "statements that this release ships",

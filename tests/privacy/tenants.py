@@ -56,6 +56,7 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.campaigns.import_file(
         "c", write_csv(folder / f"{tenant}.csv", people), tenant=tenant
     )
+    await road.suppressions.add("ann@example.com", "complaint", note=tenant, tenant=tenant)
     now_ms = road.store.clock.now_ms()
     who = (tenant, "token", "name", "192.0.2.1")
     what = {"queue": HOOK}

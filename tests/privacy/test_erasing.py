@@ -100,6 +100,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "webhook_try",
             "campaign",
             "recipient",
+            "suppression",
             "credential",
             "mailbox",
             "letter",

@@ -35,6 +35,7 @@ from postroad.api.routes import (
     privacy,
     queues,
     stats,
+    suppressions,
     tokens,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
@@ -90,6 +91,7 @@ ROUTES: Final = (
     *campaign_drafts.ROUTES,
     *callbacks.ROUTES,
     *credentials.ROUTES,
+    *suppressions.ROUTES,
     *limits.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,

@@ -82,6 +82,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownMailbox: 404,
     errors.UnknownLimit: 404,
     errors.UnknownErasure: 404,
+    errors.UnknownSuppression: 404,
     UnknownCampaign: 404,
     WrongState: 409,
     errors.NotDead: 409,

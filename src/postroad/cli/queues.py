@@ -36,7 +36,7 @@ def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("queue~", "waiting#", "held#", "dead#", "because~")
+    columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
     rows = [
         (row["queue"], row["waiting"], row["held"], row["dead"], row["because"])
         for row in said["queues"]
@@ -52,7 +52,7 @@ def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("lane#", "to~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
+    columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
     rows = [
         (
             row["id"],

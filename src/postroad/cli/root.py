@@ -23,6 +23,7 @@ from postroad.cli import (
     settings,
     stats,
     stores,
+    suppressions,
     tokens,
     top,
 )
@@ -48,6 +49,7 @@ GROUPS = (
     settings,
     campaigns,
     credentials,
+    suppressions,
     tokens,
     audit,
     privacy,

@@ -45,6 +45,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "lanes": KEY_MAX,
     "mode": ID_MAX,
     "name": NAME_MAX,
+    "note": ERROR_MAX,
     "order": ID_MAX,
     "order_key": KEY_MAX,
     "outcome": ID_MAX,

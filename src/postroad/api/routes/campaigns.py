@@ -11,12 +11,11 @@ from msgspec import Meta, Struct
 from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Stream
 from postroad.api.routing import drop, fetch, give
+from postroad.api.uploads import file_name, save_upload
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
 from postroad.model.campaign import Counts, HaltRule, Recipient
-from postroad.model.errors import BodyTooLarge
-from postroad.model.foreign import clean
 from postroad.model.texts import ID_MAX, NAME_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.verbs.campaign_status import CampaignStatus
@@ -24,9 +23,6 @@ from postroad.verbs.campaign_trials import CallAnswer, Preview
 from postroad.verbs.campaigns import CampaignAdmin
 
 BIG: Final = 1 << 62
-UPLOAD_BYTES_MAX: Final = 2 << 30
-FILE_NAME_MAX: Final = 100
-FILE_NAME_BYTES_MAX: Final = 250
 Number = Annotated[int, Meta(ge=1, le=BIG)]
 After = Annotated[int, Meta(ge=0, le=BIG, description="The number of the last one seen")]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
@@ -158,35 +154,10 @@ async def campaign_import(
     _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
     with TemporaryDirectory() as folder:
         path = Path(folder) / file_name(file)
-        await _save(request, path, UPLOAD_BYTES_MAX)
+        await save_upload(request, path)
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
         )
-
-
-def file_name(given: str) -> str:
-    """The user's own name of a file, which errors say, as one that any folder takes."""
-    name = clean(given.replace("\\", "/").rpartition("/")[2], FILE_NAME_MAX)
-    name = (
-        name.replace("\n", " ")
-        .replace("\r", " ")
-        .encode()[:FILE_NAME_BYTES_MAX]
-        .decode(errors="ignore")
-    )
-    return name if name.strip(". ") else "recipients.csv"
-
-
-async def _save(request: Request, path: Path, bytes_max: int) -> None:
-    too_large = BodyTooLarge(f"the file has more than {bytes_max} bytes: send it in parts")
-    if (request.content_length or 0) > bytes_max:
-        raise too_large
-    size = 0
-    with path.open("wb") as file:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > bytes_max:
-                raise too_large
-            file.write(chunk)
 
 
 @drop("/v1/campaigns/{name}/import", scope=Scope.manage, status=204)

@@ -276,6 +276,8 @@ class RabbitStore(
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.suppress, self.unsuppress = state.suppress, state.unsuppress
+        self.suppressed, self.suppression_page = state.suppressed, state.suppression_page
         self.audit_add, self.audit_end = state.audit_add, state.audit_end
         self.audit_page, self.audit_retain = state.audit_page, state.audit_retain
         self.erasure_add, self.erasures_waiting = state.erasure_add, state.erasures_waiting

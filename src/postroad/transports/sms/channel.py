@@ -15,14 +15,13 @@ from postroad.model.credential import SECRET, CredentialField, CredentialSpec, O
 from postroad.model.entities import LaneKey, Policy
 from postroad.model.errors import BadInput
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
+from postroad.model.phone_number import normal_phone
 from postroad.model.recipients import Measured, RecipientCheck
 from postroad.model.sms_segments import count_segments
 from postroad.ports.channel import ProviderCall, ProviderReport
 from postroad.transports.sms.session import SmsSession, text_of
 from postroad.transports.vetted_http import VettedHttp
 
-PHONE: Final = re.compile(r"\+?[0-9]{5,15}")
-SPACING: Final = str.maketrans("", "", " -().")
 SIGNATURE: Final = "x-twilio-signature"
 SIGNATURE_LETTERS: Final = 28
 CALLBACK_PAIRS_MAX: Final = 200
@@ -37,15 +36,7 @@ FIELDS: Final = (
 )
 
 
-def phone(text: str) -> str:
-    """Normalise a telephone number to its international form."""
-    number = text.translate(SPACING)
-    if not PHONE.fullmatch(number):
-        raise BadInput(f"{text[:40]!r} is no telephone number: write +6591234567")
-    return number if number.startswith("+") else "+" + number
-
-
-PHONES: Final = RecipientCheck(phone, re.compile(r"\+[0-9]{5,15}"))
+PHONES: Final = RecipientCheck(normal_phone, re.compile(r"\+[0-9]{5,15}"))
 
 
 class SmsChannel:

@@ -112,6 +112,17 @@ select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipi
 select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
   from postroad.credential c where c.tenant = $1 and $2::text = '' and c.id > $3 and $4::bigint >= 0 order by c.id limit $5
 
+-- name: export_suppression
+-- Read a tenant's suppression list.
+select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from postroad.suppression s
+ where s.tenant = $1 and $2::text = '' and s.id > $3 and $4::bigint >= 0 order by s.id limit $5
+
+-- name: export_suppression_one
+-- Read one recipient's entries (the forms of it as JSON) on a tenant's suppression list.
+select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from postroad.suppression s
+ where s.address in (select json_array_elements_text($2::json)) and s.tenant = $1 and s.id > $3 and $4::bigint >= 0
+ order by s.id limit $5
+
 -- name: export_mailbox
 -- Walk over mailboxes.
 with next as materialized (select * from postroad.mailbox where number > $3 and $4::bigint >= 0 order by number limit $5)
