@@ -41,6 +41,7 @@ from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions
+from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.sending import Receipt
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
@@ -119,6 +120,13 @@ class BlockingLimits(Verbs):
 
     put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
     delete = blocking(NamedLimits.delete)
+
+
+class BlockingRules(Verbs):
+    """Put, list, delete and test answer rules."""
+
+    put, list = blocking(RuleAdmin.put), blocking(RuleAdmin.list)
+    delete, test = blocking(RuleAdmin.delete), blocking(RuleAdmin.test)
 
 
 class BlockingTokens(Verbs):
@@ -210,6 +218,7 @@ class Face(ABC):
     suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     limits = VerbGroup(BlockingLimits)
+    rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

@@ -55,7 +55,7 @@ SUPPRESSION = {
     "everywhere": True,
 }
 LIMIT = {"rate": "50/s,1000/h", "cost": 2, "hours": "09:00-20:00", "zone": "Asia/Singapore"}
-NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "every_tenant": True, **LIMIT}
+NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "everywhere": True, **LIMIT}
 
 SET: dict[str, dict[str, Any]] = {
     "/v1/endpoints": ENDPOINT,
@@ -194,7 +194,7 @@ async def test_a_queue_and_its_lane(stand: Stand) -> None:
 async def test_a_named_limit(stand: Stand) -> None:
     assert (await stand.say("POST", "/v1/limits", NAMED)).status == 201
     (shown,) = (await stand.say("GET", "/v1/limits")).json()
-    told = {name: value for name, value in NAMED.items() if name != "every_tenant"}
+    told = {name: value for name, value in NAMED.items() if name != "everywhere"}
     assert shown == told | {"tenant": "*", "until_ms": 0}
 
 

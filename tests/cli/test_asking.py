@@ -121,11 +121,11 @@ def test_limits_over_many_lanes_are_set_listed_and_lifted(road: str) -> None:
         ("ours", "09:00-20:00")
     ]
     assert data("limit", "none", "--name", "all", "--lanes", "*", "--hours", "08:00-22:00",
-                "--every-tenant")["tenant"] == "*"  # fmt: skip
+                "--everywhere")["tenant"] == "*"  # fmt: skip
     assert [one["name"] for one in data("limits")] == ["ours", "all"]
     assert "handler:g*" in postroad("limits").stdout
     assert data("limit", "none", "--name", "ours") == {"deleted": "ours"}
-    assert data("limit", "none", "--name", "all", "--every-tenant") == {"deleted": "all"}
+    assert data("limit", "none", "--name", "all", "--everywhere") == {"deleted": "all"}
     assert "no named limits" in postroad("limits").stderr
     for words in (
         ["limit", "5/s", "good", "--name", "x"],

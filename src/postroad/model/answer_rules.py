@@ -1,6 +1,5 @@
 """Answer rules: what certain answers of certain servers do, as data. No I/O."""
 
-from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -11,31 +10,20 @@ from postroad.model.errors import BadInput
 from postroad.model.lane_patterns import check_pattern, matches
 from postroad.model.outcome import Kind, Outcome
 from postroad.model.pace import read_limit
+from postroad.model.ruling import RuleAction, Ruling
+from postroad.model.suppression import Reason
 from postroad.model.texts import ID_MAX, NAME_MAX, checked
 from postroad.model.wording import duration_text
 
 PATTERN_MAX: Final = 500
 LASTS_MAX_S: Final = 86_400.0
-"""What a rule holds or limits for longer is not a matter of one answer: pause it, or set a limit."""
+"""What is held or limited for longer is not a matter of one answer: pause it, or set a limit."""
 COUNT_MAX: Final = 1_000
 RULES_MAX: Final = 200
 """Rules of one tenant."""
 SHIPPED: Final = "shipped"
 RULED: Final = frozenset((Kind.failed, Kind.rejected, Kind.quota, Kind.unreachable))
 """Outcomes that a rule may change. Of an unknown one nobody knows whether it was delivered."""
-
-
-class RuleAction(StrEnum):
-    """What a rule does with an answer."""
-
-    keep = "keep"
-    """Nothing: rules that follow do not apply either."""
-    retry = "retry"
-    hold_queue = "hold_queue"
-    hold_lane = "hold_lane"
-    limit = "limit"
-    reject = "reject"
-    suppress = "suppress"
 
 
 LASTING: Final = frozenset(
@@ -60,6 +48,8 @@ class AnswerRule(Struct, frozen=True, forbid_unknown_fields=True):
     """How long it holds or limits, or after how long it retries."""
     rate: str = ""
     """For `limit`: no faster than that meanwhile."""
+    reason: Reason = Reason.hard_bounce
+    """For `suppress`: why the recipient is not sent to any more."""
     count: int = 1
     within_s: float = 3_600.0
     note: str = ""
@@ -68,21 +58,12 @@ class AnswerRule(Struct, frozen=True, forbid_unknown_fields=True):
     """Whose rule it is: a tenant's, `*` for every tenant, or `shipped`."""
 
 
-class Ruling(Struct, frozen=True, gc=False):
-    """What a rule did to an outcome, besides what the outcome says by itself."""
-
-    rule: str
-    do: RuleAction
-    lasts_ms: int = 0
-    rate: str = ""
-
-
 def check_rule(rule: AnswerRule) -> AnswerRule:
     """Return the rule; BadInput says what is wrong with it. Its text is not compiled here."""
     _ = check_pattern(rule.lanes)  # raises
-    for name, most in (("name", NAME_MAX), ("status", ID_MAX), ("code", ID_MAX)):
-        _ = checked(name, getattr(rule, name), most)
-    _ = checked("text", rule.text, PATTERN_MAX)
+    lengths = {"name": NAME_MAX, "status": ID_MAX, "code": ID_MAX, "text": PATTERN_MAX}
+    for name, most in lengths.items():
+        _ = checked(name, getattr(rule, name), most)  # raises
     if not rule.name or not rule.name.isprintable() or "/" in rule.name:
         raise BadInput(f"name {rule.name!r}: give letters without '/', which marks shipped rules")
     if not (rule.status or rule.code or rule.text):
@@ -119,23 +100,31 @@ def looks_so(pattern: str, said: str) -> bool:
     return not pattern or matches(pattern, said)
 
 
+KINDS: Final = {
+    RuleAction.retry: Kind.failed,
+    RuleAction.hold_queue: Kind.quota,
+    RuleAction.hold_lane: Kind.quota,
+    RuleAction.reject: Kind.rejected,
+    RuleAction.suppress: Kind.rejected,
+}
+"""What becomes of the message; of the other actions it is what the transport said."""
+
+
 def ruled(outcome: Outcome, rule: AnswerRule) -> Outcome:
     """Return the outcome that a rule makes of an answer. What was said stays with it."""
-    ruling = Ruling(rule.name, rule.do, round(rule.lasts_s * 1000), rule.rate)
-    error = f"{outcome.error} [rule {rule.name}]"
-    common = {"error": error, "ruling": ruling, "answered": True}
-    match rule.do:
-        case RuleAction.keep:
-            return outcome
-        case RuleAction.limit:
-            return replace(outcome, error=error, ruling=ruling)
-        case RuleAction.retry:
-            kind, after_ms = Kind.failed, ruling.lasts_ms
-        case RuleAction.hold_queue | RuleAction.hold_lane:
-            kind, after_ms = Kind.quota, ruling.lasts_ms
-        case RuleAction.reject | RuleAction.suppress:
-            kind, after_ms = Kind.rejected, 0
-    return replace(outcome, kind=kind, after_ms=after_ms, disables=False, **common)
+    if rule.do is RuleAction.keep:
+        return outcome
+    lasts_ms = round(rule.lasts_s * 1000)
+    ruling = Ruling(rule.name, rule.do, lasts_ms, rule.rate)
+    kind = KINDS.get(rule.do, outcome.kind)
+    # Whoever asks why something waits or died is told, unless the answer alone would have done it.
+    plain = kind is outcome.kind is Kind.rejected
+    error = outcome.error if plain else f"{outcome.error} [rule {rule.name}]"
+    outcome = replace(outcome, error=error, ruling=ruling)
+    if rule.do is RuleAction.limit:
+        return outcome
+    after_ms = 0 if kind is Kind.rejected else lasts_ms
+    return replace(outcome, kind=kind, after_ms=after_ms, disables=False, answered=True)
 
 
 def told(rule: AnswerRule) -> str:
@@ -153,4 +142,4 @@ def told(rule: AnswerRule) -> str:
     if rule.count == 1:
         return does
     within = duration_text(round(rule.within_s * 1000))
-    return f"{does}, from the {rule.count}th such answer within {within} on"
+    return f"{does}, once a lane gave {rule.count} such answers within {within}"

@@ -17,6 +17,7 @@ from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
+from postroad.ports.rules import AnswerRules
 from postroad.ports.store import Store
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache
@@ -60,12 +61,14 @@ class CampaignService:
         owner: int,
         pace: Pace,
         figures: FigureGatherer,
+        rules: AnswerRules,
         drain_s: float,
         ended: Callable[[], None],
     ) -> AsyncIterator[CampaignWorker]:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
-        deps = SenderDeps(self.store, pace, figures, self._road.clock, self._log, owner, drain_s)
+        clock, log = self._road.clock, self._log
+        deps = SenderDeps(self.store, pace, figures, clock, log, rules, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")
