@@ -22,7 +22,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 import apsw
 
 from postroad import app
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
@@ -39,10 +38,11 @@ from postroad.verbs.inspection import Inspection
 from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
 from postroad.verbs.rules import RuleAdmin
-from postroad.verbs.sending import Receipt
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
@@ -274,11 +274,13 @@ class Postroad(Face):
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
         transports: Sequence[Transport] = (),
         parts: Parts | None = None,
     ) -> None:
-        super().__init__(app.Postroad(dsn, settings=settings, transports=transports, parts=parts))
+        road = app.Postroad(dsn, token=token, settings=settings, transports=transports, parts=parts)
+        super().__init__(road)
         self._opening = threading.Lock()
         self._starting = threading.RLock()  # a signal's handler may send, too
         """Held while a verb is given to the loop: one that is ending would never run it."""

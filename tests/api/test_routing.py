@@ -11,12 +11,13 @@ import pytest
 from msgspec import Meta
 
 from postroad.api.app import ROUTES
-from postroad.api.in_process import ApiAnswer, ApiRequest, ask, part
+from postroad.api.in_process import ask
 from postroad.api.problems import BadRequest
 from postroad.api.request import Request, Stream
 from postroad.api.routing import PARAMETERS_MAX, Facts, Route, read_query
 from postroad.model.errors import BodyTooLarge, HubError
 from postroad.model.tokens import Scope
+from postroad.remote.api_request import ApiAnswer, ApiRequest, part
 from tests.api.stand import Stand, fields, kind
 
 

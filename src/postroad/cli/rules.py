@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 from msgspec import structs
 
-from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Listing, SharedOptions, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import out
 from postroad.model.wording import duration_text
+from postroad.remote.api_request import part
 
 Name = Annotated[str, Argument(help="The rule's name.")]
 Answer = Annotated[str, Argument(help="What a server said: '421 4.7.28 Too many messages'.")]

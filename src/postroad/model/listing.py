@@ -175,6 +175,8 @@ class ListedMessage(Struct, frozen=True, gc=False):
     error: str
     """Of the last try that failed."""
     status: int
+    recipient: str = ""
+    """Whom the message itself names."""
 
 
 class MessagePage(Struct, frozen=True):

@@ -12,7 +12,7 @@ delete from postroad.answer_rule where tenant = $1 and name = $2 returning 1
 
 -- name: rules_of
 -- List the rules of a tenant by name.
-select rule::text from postroad.answer_rule where tenant = $1 order by name collate "C"
+select rule from postroad.answer_rule where tenant = $1 order by name collate "C"
 
 -- name: rules_version
 -- Tell whether rules have changed: by their number and the last change.
@@ -21,12 +21,12 @@ select count(*), coalesce(max(changed), 0) from postroad.answer_rule
 -- name: rule_hit
 -- Count that a rule was met on a lane, and forget what is older than its time or more than it needs.
 insert into postroad.rule_hit as h (rule, lane_id, times, ends)
-values ($1, $2, json_build_array($3::bigint), $3::bigint + $4::bigint)
+values ($1, $2, json_build_array($3::bigint)::text, $3::bigint + $4::bigint)
 on conflict (rule, lane_id) do update set ends = excluded.ends, times = (
-  select json_agg(t order by t desc) from (
-    select value::bigint as t from json_array_elements_text(h.times) where value::bigint > $3::bigint - $4::bigint
+  select json_agg(t order by t desc)::text from (
+    select value::bigint as t from json_array_elements_text(h.times::json) where value::bigint > $3::bigint - $4::bigint
     union all select $3::bigint order by 1 desc limit $5) x)
-returning json_array_length(times)
+returning json_array_length(times::json)
 
 -- name: rule_hits_forget
 -- Delete what no rule counts any more.

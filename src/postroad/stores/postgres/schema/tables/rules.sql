@@ -4,7 +4,7 @@
 create table answer_rule (
   tenant  text not null,
   name    text not null,
-  rule    json not null,
+  rule    text not null,   -- JSON
   changed bigint not null,
   primary key (tenant, name)
 );
@@ -14,7 +14,7 @@ create index answer_rule_changed on answer_rule (changed);
 create table rule_hit (
   rule    text not null,   -- tenant/name
   lane_id bigint not null,
-  times   json not null,
+  times   text not null,   -- JSON
   ends    bigint not null,
   primary key (rule, lane_id)
 ) with (fillfactor = 50);
