@@ -1,6 +1,8 @@
 """RuleBook: the rules of each tenant, compiled once a version, applied to answers that are no
 success."""
 
+import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
@@ -62,7 +64,8 @@ class RuleBook:
         self._log = log
         self._clock = store.clock
         self._version = (-1, -1)
-        self._asked_s = -FRESH_S
+        self._asked_s = -math.inf
+        self._asking = asyncio.Lock()
         self._tenants: OrderedDict[str, tuple[CompiledRule, ...]] = OrderedDict()
         self._lanes: OrderedDict[tuple[str, str], tuple[CompiledRule, ...]] = OrderedDict()
         self._lacking = False
@@ -98,16 +101,22 @@ class RuleBook:
         return found
 
     async def _refresh(self) -> None:
-        now_s = self._clock.steady_s()
-        if now_s - self._asked_s < FRESH_S:
+        if self._is_fresh:
             return
-        version = await self._store.rules_version()
-        self._log.store_works(READ)
-        self._asked_s = now_s
+        async with self._asking:
+            if self._is_fresh:  # since another answer asked
+                return
+            version = await self._store.rules_version()
+            self._log.store_works(READ)
+            self._asked_s = self._clock.steady_s()
         if version != self._version:
             self._version = version
             self._tenants.clear()
             self._lanes.clear()
+
+    @property
+    def _is_fresh(self) -> bool:
+        return self._clock.steady_s() - self._asked_s < FRESH_S
 
     async def _of_tenant(self, tenant: str) -> tuple[CompiledRule, ...]:
         found = self._tenants.get(tenant)

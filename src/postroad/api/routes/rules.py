@@ -13,7 +13,7 @@ from postroad.model.ruling import RuleAction
 from postroad.model.suppression import Reason
 from postroad.model.texts import ERROR_MAX, NAME_MAX, ErrorText, Id, Lanes, QueueName, Rate
 from postroad.model.tokens import EVERY_TENANT, Scope
-from postroad.verbs.rules import RuleTest
+from postroad.verbs.rules import RuleOptions, RuleTest
 
 Seconds = Annotated[float, Meta(ge=0, le=LASTS_MAX_S)]
 Answer = Annotated[
@@ -44,21 +44,21 @@ class RuleRequest(Struct, frozen=True, forbid_unknown_fields=True):
 @give("/v1/rules", scope=Scope.manage, status=201)
 async def rule_put(request: Request, asked: RuleRequest) -> AnswerRule:
     """Store an answer rule; it replaces one of the same name."""
-    return await request.road.rules.put(
-        asked.name,
-        lanes=asked.lanes,
-        do=asked.do,
-        status=asked.status,
-        code=asked.code,
-        text=asked.text,
-        lasts=asked.lasts_s,
-        rate=asked.rate,
-        reason=asked.reason,
-        count=asked.count,
-        within=asked.within_s,
-        note=asked.note,
-        tenant=whose(request, everywhere=asked.everywhere),
-    )
+    given: RuleOptions = {
+        "status": asked.status,
+        "code": asked.code,
+        "lasts": asked.lasts_s,
+        "rate": asked.rate,
+        "reason": asked.reason,
+        "count": asked.count,
+        "within": asked.within_s,
+        "note": asked.note,
+    }
+    if asked.text:
+        given["text"] = asked.text
+    tenant = whose(request, everywhere=asked.everywhere)
+    rules = request.road.rules
+    return await rules.put(asked.name, lanes=asked.lanes, do=asked.do, tenant=tenant, **given)
 
 
 @fetch("/v1/rules", scope=Scope.read)
