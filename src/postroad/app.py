@@ -8,7 +8,7 @@ import apsw
 from msgspec.structs import replace
 
 from postroad.config import Settings, checked, is_remote, named_dsn
-from postroad.engine.drafting import Send
+from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
@@ -17,6 +17,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
+from postroad.model.mail_links import MailLinks
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -140,7 +141,8 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        with_parts = ChannelParts(store.clock, rules, own.idle, parts.resolve)
+        mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
+        with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
@@ -232,7 +234,7 @@ class Postroad:
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
         `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
         confirmed."""
-        return await self._sending.send(Send(queue, body, **options), confirm=confirm)
+        return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Store many messages in one transaction. Bad input among them stores none. After a
@@ -249,7 +251,7 @@ class Postroad:
         self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
-        return await self._sending.send_in(connection, Send(queue, body, **options))
+        return await self._sending.send_in(connection, make_send(queue, body, options))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
@@ -353,7 +355,8 @@ class Postroad:
             log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
         kept = kept_ms(self.settings.keep_bodies)
-        limits = replace(self.settings.limits, keep_bodies_ms=kept)
+        windows = self.campaign_service.windows
+        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
