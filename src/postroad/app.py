@@ -160,7 +160,8 @@ class Postroad:
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.rules = RuleAdmin(store, log)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
+        self.audit = AuditVerbs(store)
+        self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.campaigns, self.credentials = service.campaigns, service.credentials

@@ -187,6 +187,7 @@ class BlockingSuppressions(Verbs):
 
     add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
     list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
+    take_report = blocking(SuppressionVerbs.take_report)
 
 
 class BlockingCredentials(Verbs):

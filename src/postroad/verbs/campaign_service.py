@@ -29,6 +29,7 @@ from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.mail_reports import MailReports
 from postroad.verbs.unsubscribing import Unsubscribing
 
 LEAVE_S: Final = 30.0
@@ -61,6 +62,7 @@ class CampaignService:
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.unsubscribing = Unsubscribing(road, self.store, MailLinks(ring))
+        self.reports = MailReports(road, self.store, MailLinks(ring))
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance, road

@@ -17,11 +17,13 @@ from postroad.campaigns.suppression_files import FORMATS
 from postroad.model.suppression import Reason, Suppression
 from postroad.model.texts import NAME_MAX, ErrorText, Name, QueueName
 from postroad.model.tokens import Scope
+from postroad.verbs.mail_reports import ReportTaken
 from postroad.verbs.suppressions import ImportedSuppressions, SuppressionPage
 
 BIG: Final = 1 << 62
 Recipient = Annotated[QueueName, Meta(min_length=1, description="A mail address or a number")]
 Whom = Annotated[QueueName, Meta(description="Only this one, in any writing")]
+SentTo = Annotated[QueueName, Meta(description="The address that the mail was sent to")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
 FileName = Annotated[str, Meta(max_length=NAME_MAX, description="Its name, for what is said of it")]
 Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
@@ -141,7 +143,24 @@ async def suppression_export(request: Request, asked: SuppressionExportRequest) 
     return Stream(pieces(), media_type=MEDIA[asked.format])
 
 
+class ReturnedMail(Struct, frozen=True):
+    """A whole mail (RFC 5322), as it came."""
+
+
+@give(
+    "/v1/suppressions:report",
+    scope=Scope.manage,
+    takes=ReturnedMail,
+    takes_media="message/rfc822",
+)
+async def suppression_report(request: Request, to: SentTo = "") -> ReportTaken:
+    """Take a mail that came back: a bounce or a complaint about a message of this road."""
+    lists = request.road.suppressions
+    return await lists.take_report(await request.body(), to=to, tenant=request.tenant)
+
+
 ROUTES: Final = (
+    suppression_report,
     suppression_list,
     suppression_add,
     suppression_remove,
