@@ -42,6 +42,7 @@ from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
+from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
@@ -119,6 +120,13 @@ class BlockingLimits(Verbs):
 
     put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
     delete = blocking(NamedLimits.delete)
+
+
+class BlockingRules(Verbs):
+    """Put, list, delete and test answer rules."""
+
+    put, list = blocking(RuleAdmin.put), blocking(RuleAdmin.list)
+    delete, test = blocking(RuleAdmin.delete), blocking(RuleAdmin.test)
 
 
 class BlockingTokens(Verbs):
@@ -211,6 +219,7 @@ class Face(ABC):
     suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     limits = VerbGroup(BlockingLimits)
+    rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

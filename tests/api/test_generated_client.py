@@ -96,7 +96,7 @@ READ = (
     "messages.show", "messages.explain", "messages.attempts", "dead.dead_list", "dead.dead_show",
     "queues.queues", "queues.explain_queue", "lanes.lanes", "lanes.explain_lane", "levels.levels",
     "stats.stats", "endpoints.endpoint_list", "campaigns.campaign_list", "tokens.token_list",
-    "credentials.credential_list", "mailboxes.mailbox_list", "mailboxes.mailbox_explain", "limits.limit_list",
+    "credentials.credential_list", "mailboxes.mailbox_list", "mailboxes.mailbox_explain", "limits.limit_list", "rules.rule_list",
     "server.healthz", "server.readyz",
 )  # fmt: skip
 

@@ -18,6 +18,7 @@ from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel, HasDefault, HasWindow
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
+from postroad.ports.rules import AnswerRules
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 from postroad.transports.channels import ChannelTransport
@@ -79,13 +80,14 @@ class CampaignService:
         owner: int,
         pace: Pace,
         figures: FigureGatherer,
+        rules: AnswerRules,
         drain_s: float,
         ended: Callable[[], None],
     ) -> AsyncIterator[CampaignWorker]:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
         road, log = self._road, self._log
-        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, owner, drain_s)
+        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, rules, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")
