@@ -1,15 +1,14 @@
 """The road as a program uses it. This file wires everything together; it alone knows all rooms."""
 
-import os
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from typing import Literal, Self, Unpack
+from collections.abc import AsyncIterator, Callable, Sequence
+from importlib import import_module
+from typing import Final, Literal, Self, Unpack
 
 import apsw
-from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.config import Settings, checked
-from postroad.engine.drafting import Send
+from postroad.config import Settings, checked, is_remote, named_dsn
+from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
@@ -18,22 +17,19 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.model.rollup import Rollup
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
-from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
-from postroad.ports.log import Log
-from postroad.ports.store import Store
+from postroad.ports.channel import Channel
+from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
-from postroad.transports.threads import Calls, Threads
-from postroad.transports.webhook.resolving import Resolve
+from postroad.transports.registered import ChannelParts, own_channels
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
@@ -45,29 +41,29 @@ from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.running import deliver
+from postroad.verbs.rules import RuleAdmin
+from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
-from postroad.verbs.sending import Receipt, Sending, SendOptions
+from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
+from postroad.verbs.window import RoadWindow
 
+__all__ = ["Parts", "Postroad"]
 
-class Parts(Struct, frozen=True):
-    """Parts of a road that a test may replace."""
-
-    clock: Clock | None = None
-    chance: Chance | None = None
-    store: Store | None = None
-    log: Log | None = None
-    threads: Callable[[str, int], Calls] = Threads
-    resolve: Resolve | None = None
+REMOTE: Final = "postroad.remote.road"
+"""The module of roads that another process serves; by its name, for it stands on this one."""
 
 
 class Postroad:
@@ -79,10 +75,17 @@ class Postroad:
             await road.send("https://example.com/hook", {"id": 7})
             await road.run()
 
-    The DSN is the argument, else POSTROAD_DSN, else the one of the settings.
+    The DSN is the argument, else POSTROAD_DSN, else the one of the settings. An address of a server
+    (`http://…`, with its `token`) or of the owner of a file (`road:///road.db`) makes a road that
+    another process serves.
     """
 
     defaults = Settings()
+    hears_signals, _stop_asked, owner = True, False, 0
+    meter: Meter | None = None
+    engine: Engine | None = None
+    stopped: StopSummary | None = None
+    """What the last run had in hand when it was stopped."""
     dead = VerbGroup(DeadMessages)
     messages = VerbGroup(Messages)
     lanes = VerbGroup(LaneControls)
@@ -92,26 +95,39 @@ class Postroad:
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
+    suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
+    limits = VerbGroup(NamedLimits)
+    rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
+
+    def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
+        """Make a road of the kind that its DSN names, as `Path` does with paths."""
+        known = settings if isinstance(settings, Settings) else cls.defaults
+        remote = cls is Postroad and is_remote(named_dsn(dsn, known))
+        kind: type[Self] = import_module(REMOTE).RemoteRoad if remote else cls
+        return object.__new__(kind)
 
     def __init__(
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
-        transports: Sequence[Transport] = (),
+        transports: Sequence[Transport | Channel] = (),
         parts: Parts | None = None,
     ) -> None:
         self.settings = checked(self.defaults if settings is None else settings)
-        self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
+        self.dsn = named_dsn(dsn, self.settings)
+        if token:
+            raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
         self._chance = parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        level, form = self.settings.log_level, self.settings.log_format
-        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        form = self.settings.log_format
+        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
@@ -122,41 +138,38 @@ class Postroad:
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
-        self._transports = {transport.name: transport for transport in known}
-        self.owner = 0
-        limits, body_bytes_max = self.settings.tenants, self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(store, limits, body_bytes_max, log)
-        self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
-        self._stop_asked = False
-        self.hears_signals = True
-        self.stopped: StopSummary | None = None
-        """What the last run had in hand when it was stopped."""
+        limits, most = self.settings.tenants, self.settings.body_bytes_max
+        allowance = self._allowance = Allowance(store, limits, most, log)
+        mail, more = self.settings.mail, (parts.resolve, parts.names)
+        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
+        channels = own_channels(with_parts, transports)
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
+        known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
+        self._transports = {one.name: one for one in (*known, *service.transports(transports))}
+        self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
-        self.meter: Meter | None = None
-        self.engine: Engine | None = None
-        self._controls = Controls(store, self._last_tries, log)
-        self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store, log)
-        self.dead = DeadMessages(store)
-        self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
+        live = LiveEngine(self)
+        self._controls = Controls(store, live.last_tries, log)
+        self._explainer = Explainer(store, store.clock, live.sends)
+        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
+        self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
-        self.rollups = FleetRollups(store, self._unwritten_figures)
-        self.workers = FleetWorkers(store)
-        self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
-        self.privacy = PrivacyVerbs(store, log)
+        self.rollups = FleetRollups(store, live.unwritten_figures)
+        self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
+        self.rules = RuleAdmin(store, log)
+        self.tokens, self.audit = TokenAdmin(store, store.clock), AuditVerbs(store)
+        self.suppressions = SuppressionVerbs(store, service.reports)
+        self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        service = self.campaign_service = CampaignService(
-            store, keys, rules, log, own.idle, allowance, parts.resolve
-        )
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
         self._reopening = Reopening(store, self._transports.values(), log)
+        seen = self.dsn if self._own_store and self.settings.window else ""
+        self.window = RoadWindow(self, seen, store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -169,12 +182,14 @@ class Postroad:
             self._sending.open(self.owner)
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
+            self.window.open()
         except BaseException:
             await self.__aexit__(None, None, None)  # the file must not stay ours
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.window.close()
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
@@ -214,9 +229,11 @@ class Postroad:
         self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
+        An address as `sms:+6591234567` or `mailto:ann@example.com` is sent to with a `credential`.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`, `check`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
-        return await self._sending.send(Send(queue, body, **options), confirm=confirm)
+        `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
+        confirmed."""
+        return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Store many messages in one transaction. Bad input among them stores none. After a
@@ -233,7 +250,7 @@ class Postroad:
         self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
-        return await self._sending.send_in(connection, Send(queue, body, **options))
+        return await self._sending.send_in(connection, make_send(queue, body, options))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
@@ -243,7 +260,7 @@ class Postroad:
             raise BadInput("only a SQLite road gives connections: use your own with send_in")
         return self.store.connection()
 
-    # Control
+    # Control and explain
 
     async def cancel(
         self,
@@ -305,14 +322,12 @@ class Postroad:
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self, what: str | int, rate: str | None, **options: Unpack[QueueLimitOptions]
     ) -> None:
         """Limit how many tries start, in the whole fleet: of a queue, or, given a lane's number,
-        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts the
-        limit. `cost` is what each try counts as."""
-        await self._controls.limit(what, rate, cost=cost, tenant=tenant)
-
-    # Explain
+        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts it.
+        Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
+        await self._controls.limit(what, rate, **options)
 
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
         """Explain a message: what happened, what holds it back, what comes next and when."""
@@ -328,8 +343,6 @@ class Postroad:
         """Explain a lane, by the number that `explain_queue` names."""
         return await self._explainer.explain_lane(lane, tenant=tenant)
 
-    # Run
-
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
         thread SIGTERM and SIGINT stop it in good order."""
@@ -341,7 +354,8 @@ class Postroad:
             log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
         kept = kept_ms(self.settings.keep_bodies)
-        limits = replace(self.settings.limits, keep_bodies_ms=kept)
+        windows = self.campaign_service.windows
+        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
@@ -357,7 +371,7 @@ class Postroad:
             if self._stop_asked:
                 engine.ask_to_stop()
             async with self.campaign_service.sending(
-                self.owner, pace, engine.figures, limits.drain_s, self.stop
+                self.owner, pace, engine.figures, engine.rules, limits.drain_s, self.stop
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
@@ -375,23 +389,9 @@ class Postroad:
 
     def _tell_broken(self, broke: Broke | None) -> None:
         """Set who is told when a task of the store or of the road dies."""
-        self._reopening.tasks.tell(broke)
-        self.privacy.tasks.tell(broke)
-        self._allowance.tasks.tell(broke)
-        if isinstance(self.store, HasTasks):
-            self.store.tasks.tell(broke)
-
-    def _last_tries(self, numbers: Collection[int]) -> set[int]:
-        return set() if self.engine is None else self.engine.last_tries(numbers)
-
-    def _unwritten_figures(self) -> Sequence[Rollup]:
-        return () if self.engine is None else self.engine.figures.unwritten()
-
-    def _in_flight(self) -> list[int]:
-        return [] if self.engine is None else self.engine.in_flight()
-
-    def _sends(self, number: int) -> bool:
-        return self.engine is not None and self.engine.sends(number)
+        for part in (self._reopening, self.privacy, self._allowance, self.store):
+            if isinstance(part, HasTasks):
+                part.tasks.tell(broke)
 
     def stop(self) -> None:
         """End `run`. Tries in flight are finished, or given back without counting as one."""

@@ -1,5 +1,6 @@
 """One frozen settings object. Its values come from flags, then the environment, then a file."""
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -12,10 +13,13 @@ import msgspec
 from msgspec import Struct, structs
 
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
-from postroad.model.errors import BadSetting
+from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
+from postroad.model.mail_address import normal_mail
+from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
+from postroad.model.relay import read_relay
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
@@ -25,6 +29,8 @@ LOG_FORMATS: Final = ("text", "json")
 WATCHDOG_S: Final = (0.1, 86_400.0)
 MAY_BE_ZERO: Final = ("limits.keep_bodies_ms", "limits.linger_ms", "watchdog_s")
 DEFAULT: Final = "default"
+ENVIRONMENT: Final = "environment"
+FLAG: Final = "flag"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
 """Minimum for tokens that people choose: 24 random letters and digits have 142 bits."""
@@ -56,16 +62,20 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     intake_max: int = 10_000
     store_wait_s: float = 5.0
     watchdog_s: float = 10.0
+    window: bool = True
     keys_file: str = ""
+    unsubscribe_page: str = ""
     limits: Limits = Limits()
     tenants: TenantLimits = TenantLimits()
     webhooks: WebhookRules = WebhookRules()
+    mail: MailSettings = MailSettings()
 
 
-SECTIONS: Final[dict[str, type[Limits | TenantLimits | WebhookRules]]] = {
+SECTIONS: Final[dict[str, type[Limits | TenantLimits | WebhookRules | MailSettings]]] = {
     "limits": Limits,
     "tenants": TenantLimits,
     "webhooks": WebhookRules,
+    "mail": MailSettings,
 }
 
 
@@ -78,6 +88,10 @@ class Loaded(Struct, frozen=True):
     def chosen(self, name: str) -> bool:
         """Whether its value was given, and is not the default."""
         return self.sources[name] != DEFAULT
+
+    def given(self, name: str) -> bool:
+        """Whether its value was given to this process: not by a file, which others read too."""
+        return self.sources[name] in (ENVIRONMENT, FLAG)
 
 
 def names() -> dict[str, Any]:
@@ -122,8 +136,8 @@ def load(
     sources = dict.fromkeys(known, DEFAULT)
     said = [(name, value, str(file), name) for name, value in _in_file(file)]
     told = [(name, environ[variable(name)]) for name in known if variable(name) in environ]
-    said += [(name, value, "environment", variable(name)) for name, value in told]
-    said += [(name, value, "flag", f"--set {name}") for name, value in flags.items()]
+    said += [(name, value, ENVIRONMENT, variable(name)) for name, value in told]
+    said += [(name, value, FLAG, f"--set {name}") for name, value in flags.items()]
     for name, value, source, label in said:
         values[name] = _convert(name, value, label, known)
         sources[name] = source
@@ -188,6 +202,16 @@ def _hubs(value: Any, label: str) -> tuple[KnownHub, ...]:
         raise BadSetting(f"{label}: {str(error).lower()}") from None
 
 
+def named_dsn(dsn: str | None, settings: Settings) -> str:
+    """The DSN of a road: the one that is given, else POSTROAD_DSN, else that of the settings."""
+    return dsn or os.environ.get(f"{PREFIX}DSN") or settings.dsn
+
+
+def is_remote(dsn: object) -> bool:
+    """Whether another process serves the road of a DSN: a server, or the owner of a file."""
+    return isinstance(dsn, str) and dsn.startswith(("http://", "https://", "road:///"))
+
+
 def checked(settings: object) -> Settings:
     """Check the settings that a program gives; BadSetting for wrong types or values."""
     values = _fields(settings, Settings, "settings")
@@ -222,6 +246,7 @@ def check(settings: Settings) -> None:
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
     _check_hubs(settings)
     _check_network(settings)
+    _check_mail(settings.mail)
     for name, number in _numbers(settings):
         may_be_zero = name in MAY_BE_ZERO and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -255,6 +280,27 @@ def _check_hubs(settings: Settings) -> None:
     servers = [hub.server for hub in settings.hubs]
     if twice := {server for server in servers if servers.count(server) > 1}:
         raise BadSetting(f"hubs: {min(twice)} is named twice")
+
+
+def _check_mail(mail: MailSettings) -> None:
+    try:
+        _ = mail.relay and read_relay(mail.relay)  # whether it can be read
+    except BadInput as error:
+        raise BadSetting(f"mail.relay: {error}") from None
+    if mail.public_url and not mail.public_url.startswith(("https://", "http://")):
+        raise BadSetting("mail.public_url: give the address of this server, as https://…")
+    if mail.bounce_domain:
+        try:
+            _ = normal_mail(f"b@{mail.bounce_domain}")  # whether it is a domain
+        except BadInput as error:
+            raise BadSetting(f"mail.bounce_domain: {error}") from None
+    for network in mail.allow:
+        try:
+            ip_network(network)
+        except ValueError:
+            raise BadSetting(
+                f"mail.allow: {network!r} is no network: give one as 10.0.0.0/8"
+            ) from None
 
 
 def _check_network(settings: Settings) -> None:

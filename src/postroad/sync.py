@@ -22,7 +22,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 import apsw
 
 from postroad import app
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
@@ -36,11 +35,15 @@ from postroad.verbs.dead import DeadMessages
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
-from postroad.verbs.sending import Receipt
+from postroad.verbs.rules import RuleAdmin
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
 
@@ -112,6 +115,20 @@ class BlockingWorkers(Verbs):
     list = blocking(FleetWorkers.list)
 
 
+class BlockingLimits(Verbs):
+    """Set, list and lift limits that many lanes share."""
+
+    put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
+    delete = blocking(NamedLimits.delete)
+
+
+class BlockingRules(Verbs):
+    """Put, list, delete and test answer rules."""
+
+    put, list = blocking(RuleAdmin.put), blocking(RuleAdmin.list)
+    delete, test = blocking(RuleAdmin.delete), blocking(RuleAdmin.test)
+
+
 class BlockingTokens(Verbs):
     """Make, list and revoke access tokens."""
 
@@ -165,6 +182,14 @@ class BlockingCampaigns(Verbs):
     lookup, recipients = blocking(CampaignAdmin.lookup), blocking(CampaignAdmin.recipients)
 
 
+class BlockingSuppressions(Verbs):
+    """Keep lists of recipients that are not sent to."""
+
+    add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
+    list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
+    take_report = blocking(SuppressionVerbs.take_report)
+
+
 class BlockingCredentials(Verbs):
     """Store, check and delete the credentials that campaigns send with."""
 
@@ -191,7 +216,10 @@ class Face(ABC):
     webhooks = VerbGroup(BlockingWebhooks)
     campaigns = VerbGroup(BlockingCampaigns)
     credentials = VerbGroup(BlockingCredentials)
+    suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
+    limits = VerbGroup(BlockingLimits)
+    rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
@@ -247,11 +275,13 @@ class Postroad(Face):
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
         transports: Sequence[Transport] = (),
         parts: Parts | None = None,
     ) -> None:
-        super().__init__(app.Postroad(dsn, settings=settings, transports=transports, parts=parts))
+        road = app.Postroad(dsn, token=token, settings=settings, transports=transports, parts=parts)
+        super().__init__(road)
         self._opening = threading.Lock()
         self._starting = threading.RLock()  # a signal's handler may send, too
         """Held while a verb is given to the loop: one that is ending would never run it."""

@@ -1,9 +1,15 @@
 """The dead set, queues, lanes, levels, statistics and tokens over HTTP."""
 
+import io
+
 import pytest
 
+from postroad.api.app import Application
+from postroad.api.context import Context
 from postroad.hub.pump import Hub
+from postroad.model.errors import StoreUnavailable
 from postroad.model.mailbox import HubLimits
+from postroad.observe.log import make_log
 from tests.api.stand import Stand, fields, kind
 
 
@@ -15,8 +21,9 @@ async def died(stand: Stand, count: int, **options: str) -> list[str]:
 
 async def test_the_dead_are_listed_in_pages_shown_replayed_and_purged(stand: Stand) -> None:
     ids = await died(stand, 3)
-    page = (await stand.say("GET", "/v1/dead", query={"limit": 2, "reason": "rejected"})).json()
-    rest = (await stand.say("GET", "/v1/dead", query={"after": page["after"]})).json()
+    query = {"limit": 2, "reason": "rejected"}
+    page = (await stand.say("GET", "/v1/dead", query=query)).json()
+    rest = (await stand.say("GET", "/v1/dead", query=query | {"after": page["after"]})).json()
     assert {row["id"] for row in page["messages"] + rest["messages"]} == set(ids)
     assert rest["after"] == ""
     letter = (await stand.say("GET", f"/v1/dead/{ids[0]}")).json()
@@ -53,7 +60,7 @@ async def test_bad_questions_about_the_dead_name_the_field(stand: Stand) -> None
         assert (answer.status, fields(answer)) == (400, [field]), query
     for after in ("x", "zz.msg_0000000000000", "1.2", "-1.msg_0000000000000"):
         answer = await stand.say("GET", "/v1/dead", query={"after": after})
-        assert (answer.status, kind(answer)) == (400, "bad-input"), after
+        assert (answer.status, kind(answer)) == (400, "bad-cursor"), after
         assert "cursor" in answer.json()["detail"]
     for data in ({}, {"ids": ["x"]}, {"count": 0}, {"ids": [], "queue": "bad"}, {"mode": "all"}):
         answer = await stand.say("POST", "/v1/dead:replay", data)
@@ -64,9 +71,10 @@ async def test_bad_questions_about_the_dead_name_the_field(stand: Stand) -> None
 async def test_queues_are_listed_explained_paused_resumed_and_unblocked(stand: Stand) -> None:
     await stand.send()
     page = (await stand.say("GET", "/v1/queues", query={"limit": 1})).json()
-    assert (page["queues"][0]["queue"], page["after"]) == ("bad", "bad")
-    rest = (await stand.say("GET", "/v1/queues", query={"after": "doubtful"})).json()
-    assert (rest["queues"][0]["queue"], rest["queues"][0]["waiting"]) == ("good", 1)
+    assert page["queues"][0]["queue"] == "bad"
+    rest = (await stand.say("GET", "/v1/queues", query={"after": page["after"]})).json()
+    assert [row["queue"] for row in rest["queues"]] == ["doubtful", "good"]
+    assert rest["queues"][1]["waiting"] == 1
     for verb, paused in (("pause", True), ("unblock", True), ("resume", False)):
         answer = await stand.say("POST", f"/v1/queues:{verb}", {"queue": "good"})
         assert answer.json()["queue"] == "good"
@@ -254,3 +262,27 @@ async def test_counts_of_other_tenants_are_not_shown_to_the_token_of_one(
     assert (await stand.say("GET", "/v1/hub")).json()["clients"] == 0
     assert (await stand.say("GET", "/v1/stats")).json()["queries"] == {"level 0": 7}
     assert (await stand.say("GET", "/v1/levels")).json()[0]["queries"] == 7
+
+
+async def test_a_store_that_is_away_is_told_in_the_log_also_where_nothing_is_delivered(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process with the API alone said nothing: its requests were answered with 503."""
+    lines = io.StringIO()
+    stand.app = Application(Context(stand.road, stand.settings, make_log("info", lines)))
+
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("it does not answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stand.road.store, "queue_page", away)
+        for _ in range(3):
+            assert (await stand.say("GET", "/v1/queues")).status == 503
+        await stand.say("GET", "/v1/openapi.json")  # needs no store: tells nothing of it
+    assert (await stand.say("GET", "/v1/queues")).status == 200
+    away_line, back_line = lines.getvalue().splitlines()
+    assert 'event="the store is away" could_not="answer GET /v1/queues"' in away_line
+    assert 'event="the store is back"' in back_line
+    assert "failures=3" in back_line
+    await stand.say("GET", "/v1/hub")  # no hub is here: that is no fault of the store
+    assert len(lines.getvalue().splitlines()) == 2

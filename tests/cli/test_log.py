@@ -46,9 +46,9 @@ class Reading:
             assert self._came.wait_for(lambda: bool(found()), WAIT_S), (words, self.lines)
             return found()
 
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(WAIT_S) == 0
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(by)
+        assert self.process.wait(WAIT_S) == (0 if by is signal.SIGTERM else -by)
         self._thread.join(WAIT_S)
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:
@@ -112,6 +112,25 @@ def test_the_outage_of_a_receiver_is_read_from_the_log_alone(
     assert "hush" not in "".join(log.lines)
     events = re.findall(r'event="(circuit [a-z]+|queue [a-z]+|message died)"', "".join(log.lines))
     assert events == ["circuit opened", "circuit closed"]
+
+
+def test_after_kill_9_the_next_start_tells_whose_lanes_are_free(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSTROAD_WEBHOOKS_ALLOW", "127.0.0.0/8")
+    monkeypatch.setenv("POSTROAD_WEBHOOKS_HTTP", "true")
+    monkeypatch.setenv("POSTROAD_WEBHOOKS_PORTS", "")
+    up = ("up", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        killed = Reading(folder, *up)
+        killed.wait_for("webhook guard")
+        data("send", f"http://127.0.0.1:{silent.getsockname()[1]}/hook", "1")
+        with silent.accept()[0]:  # the try is under way
+            killed.stop(signal.SIGKILL)
+    with logged(folder, *up) as log:
+        lost = log.wait_for("a worker was lost, its lanes are free")
+        assert f"pid={killed.process.pid} lanes=1" in lost
+        log.wait_for("lane taken over from a lost worker")
 
 
 def test_a_database_that_is_away_is_told_in_few_lines(

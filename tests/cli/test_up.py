@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -50,8 +51,9 @@ def test_an_interrupt_while_the_program_is_loaded_ends_it_quietly(
 
 def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) -> None:
     with running(folder, *UP) as (process, door):
-        note = folder / "road" / "road.db.door"
-        assert stat.S_IMODE(note.stat().st_mode) == 0o600
+        window = folder / "road" / "road.db.window"
+        assert stat.S_IMODE(window.stat().st_mode) == 0o700
+        assert stat.S_IMODE((window / "socket").stat().st_mode) == 0o600
         number = data("send", "good", "1")["id"]
         until = time.monotonic() + WAIT_S
         while data("message", "show", number)["state"] != "delivered":
@@ -70,8 +72,7 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
         assert file.read_text().startswith("prt_")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert "prt_" not in said + errors  # a log keeps both
-        assert door.token not in said + errors
-        assert not note.exists()
+        assert not window.exists()
     # Nobody runs it now: the same command opens the file.
     assert data("message", "show", number)["state"] == "delivered"
     with running(folder, *UP) as (process, _):
@@ -124,7 +125,7 @@ def test_what_a_killed_server_left_is_no_obstacle(folder: Path) -> None:
         number = data("send", "slow", "1")["id"]
         os.kill(process.pid, signal.SIGKILL)
         process.wait(WAIT_S)
-    assert (folder / "road" / "road.db.door").exists()
+    assert (folder / "road" / "road.db.window" / "socket").exists()
     assert data("message", "show", number)["state"] == "waiting"
 
 
@@ -155,6 +156,19 @@ def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
         (folder / "token").write_text("wrong")
         wrong = ("--server", door.url, "--token-file", "token")
         assert postroad("message", "show", number, *wrong).exit_code == 2
+
+
+def test_a_worker_does_not_listen_where_the_shared_file_says_that_the_api_does(
+    folder: Path,
+) -> None:
+    """With the API on the same machine it ended at once: the port was in use."""
+    with socket.create_server(("127.0.0.1", 0)) as api:
+        listen = f"127.0.0.1:{api.getsockname()[1]}"
+        (folder / "postroad.toml").write_text(f'listen = "{listen}"\n')
+        with running(folder, "worker") as (_, door):
+            assert not door.url.endswith(listen)
+        refused = postroad("worker", "--listen", listen)
+        assert (refused.exit_code, "already in use" in refused.stderr) == (3, True)
 
 
 def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:

@@ -1,5 +1,8 @@
 """Leases: a lane has one owner, who gives it back, or is declared dead and leaves a trace."""
 
+import os
+import socket
+
 import pytest
 from msgspec.structs import replace
 
@@ -7,7 +10,7 @@ from postroad.model.control import CancelState
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.decide import Move
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.record import Release
+from postroad.model.record import LostWorker, Release
 from postroad.model.states import NEVER
 from tests.contract.bench import Bench
 from tests.contract.ground import LEASE_MS
@@ -85,6 +88,7 @@ async def test_the_lanes_of_a_silent_owner_are_freed_and_its_lost_lease_counted(
         await bench.advance(LEASE_MS / 1000 + 1)
         reaped = await bench.store.reap(LEASE_MS)
         assert (reaped.lost, reaped.owned) == (1, False)
+        assert reaped.workers == (LostWorker(socket.gethostname(), os.getpid(), 1),)
         bench.owner = await bench.store.join()
         lane = await bench.take()
         assert lane.crashes == lost

@@ -104,6 +104,9 @@ async def test_what_is_held_is_counted_alike_everywhere_and_says_why(
     lane = await bench.take()
     because = await hold(bench, queue, lane)
     await all_held(bench, queue, lane, [first], because)
+    (row,) = await bench.store.queue_page("default", "", 10)
+    ends_ms = {"quota": bench.at(270), "unreachable": bench.at(30)}
+    assert row.block_until_ms == ends_ms.get(row.block)  # of a disabled queue nobody knows it
 
 
 async def test_the_overview_counts_the_dead_by_reason(bench: Bench) -> None:

@@ -10,24 +10,26 @@ from urllib.parse import parse_qsl
 
 from postroad import config
 from postroad.api.app import ROUTES
-from postroad.api.problems import BadRequest, NotFound, field_error, kind
+from postroad.api.problems import BadRequest, NotFound, field_error
 from postroad.api.reading import decode
-from postroad.api.routes import batch, campaigns, messages
+from postroad.api.routes import batch, messages
 from postroad.api.routing import Router, read_query
-from postroad.campaigns.checking import PHONES, URLS, RowChecker, problem_in
+from postroad.campaigns.checking import RowChecker, problem_in
 from postroad.campaigns.exporting import CELLS
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
 from postroad.campaigns.rendering import FIELDS
-from postroad.campaigns.signature import signed
 from postroad.campaigns.template import Template
+from postroad.model import hours
 from postroad.model.audit import _without_query
 from postroad.model.campaign import BadTemplate
+from postroad.model.cursors import place_in
 from postroad.model.dead import place
 from postroad.model.errors import BadInput, BadKey, BadSetting, PostroadError, Reject
 from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing, read_keys
 from postroad.model.pace import read_limit
 from postroad.model.private_headers import DECODE, _opened
+from postroad.model.problem import kind
 from postroad.model.sms_segments import count_segments
 from postroad.model.tokens import identity_of
 from postroad.model.webhook import HEADERS
@@ -37,7 +39,9 @@ from postroad.observe.log import _as_text
 from postroad.stores import exported_rows
 from postroad.stores.audit import WHAT
 from postroad.transports.job import _decoder, _typed
-from postroad.verbs.audit import _cursor
+from postroad.transports.sms import channel as sms_channel
+from postroad.transports.sms.channel import PHONES, signed
+from postroad.transports.webhook.channel import URLS
 from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
@@ -92,7 +96,7 @@ def cells(data: bytes) -> None:
 
 def called_back(data: bytes) -> None:
     with suppress(BadInput):
-        campaigns._form(data)
+        sms_channel._form(data)
     form = dict(parse_qsl(data.decode(errors="replace"), keep_blank_values=True))
     assert not signed("token", "https://example.com", form, data[:100].decode("latin-1"))
 
@@ -103,6 +107,13 @@ def traced(data: bytes) -> None:
     traces.PROPAGATOR.extract(
         traces._carried({"traceparent": head + "-" + text, "tracestate": text})
     )
+
+
+def opened(data: bytes) -> None:
+    text = data.decode("latin-1")
+    for read in (hours.zone_of, hours.SPAN.fullmatch):
+        with suppress(BadInput):
+            read(text)
 
 
 def configured(data: bytes) -> None:
@@ -163,7 +174,7 @@ DOORS = (
         quoted,
         (
             "api/problems.py:PATTERN",
-            "api/problems.py:WORDS",
+            "model/problem.py:WORDS",
             "api/problems.py:field_error",
         ),
         size=600,
@@ -200,6 +211,12 @@ DOORS = (
         raises=(BadInput,),
     ),
     Door(
+        "allowed hours",
+        opened,
+        ("model/hours.py:SPAN", "model/hours.py:zone_of"),
+        frames=(BARE, (b"09:00-", b""), (b"Europe/", b"")),
+    ),
+    Door(
         "a rate that is far too long",
         lambda data: read_limit(data.decode("latin-1")),
         (),
@@ -210,17 +227,17 @@ DOORS = (
         "ids, cursors and tokens",
         lambda data: (
             identity_of(data.decode("latin-1")),
-            _none(place, data),
+            _none(lambda text: place(text, text), data),
+            _none(lambda text: place_in(text, "queues"), data),
             _none(to_number, data),
-            _none(_cursor, data),
         ),
-        ("model/tokens.py:identity_of", "verbs/audit.py:_cursor"),
+        ("model/tokens.py:identity_of",),
         frames=(BARE, (b"msg_", b""), (b"prt_12345678_", b""), (b"0.", b""), (b"1-", b"")),
     ),
     Door(
         "a callback",
         called_back,
-        ("api/routes/campaigns.py:_form",),
+        ("transports/sms/channel.py:_form",),
         size=16_384,
         shapes={
             "many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8)),
@@ -249,7 +266,11 @@ DOORS = (
     Door(
         "a cell",
         cells,
-        tuple(f"campaigns/checking.py:{name}" for name in ("NUMBER", "PHONE", "PHONES", "URLS")),
+        (
+            "campaigns/checking.py:NUMBER",
+            "transports/sms/channel.py:PHONES",
+            "transports/webhook/channel.py:URLS",
+        ),
         size=9_600,
         frames=(BARE, (b"1", b"%x"), (b"https://", b"\0")),
         raises=(BadInput,),

@@ -17,6 +17,8 @@ from tests.campaigns.stories import local, write_csv
 HOOK = "http://127.0.0.1:9/hook"
 """Nobody listens there: tries of it are logged."""
 SECRET = "whsec_" + "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"
+TOKEN = "a token of sixteen letters, or more"
+NUMBER = "+6591234567"
 PERSON = "https://127.0.0.1:8/person"
 TABLES = """
 select c.relname::text from pg_class c
@@ -43,6 +45,9 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.tokens.make(f"token of {tenant}", tenant=tenant)
     await road.webhooks.set(HOOK, secrets=[SECRET], tenant=tenant)
     await road.limit(HOOK, "100/s,1000/h", tenant=tenant)
+    options: Any = {"lanes": "web:*", "status": "4??", "do": "retry", "lasts": 60}
+    await road.rules.put("twice", count=2, tenant=tenant, **options)
+    _ = await road.store.rule_hits(f"{tenant}/twice", 1, 0, 1_000, 2)
     box = await road.mailboxes.create(tenant=tenant)
     store: Any = road.store
     await store.hub_lead()
@@ -52,10 +57,13 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.campaigns.create(
         "c", credential="main", template='{"to": "{{ name }}"}', tenant=tenant
     )
+    texts = CredentialSpec("http://127.0.0.1:9", "AC1", "+15550000")
+    await road.credentials.put("texts", texts, TOKEN, check=False, tenant=tenant)
     people = [PERSON, "https://127.0.0.1:8/other"]
     await road.campaigns.import_file(
         "c", write_csv(folder / f"{tenant}.csv", people), tenant=tenant
     )
+    await road.suppressions.add("ann@example.com", "complaint", note=tenant, tenant=tenant)
     now_ms = road.store.clock.now_ms()
     who = (tenant, "token", "name", "192.0.2.1")
     what = {"queue": HOOK}
@@ -72,6 +80,10 @@ async def send_all(road: Postroad, *tenants: str) -> None:
         for tenant in tenants
     ]
     sends += [Send(HOOK, n, tenant=tenant) for n in range(2) for tenant in tenants]
+    sends += [
+        Send(f"sms:{NUMBER}", {"text": "Hello"}, tenant=tenant, credential="texts")
+        for tenant in tenants
+    ]
     await road.send_many(sends)
     await road.run(until_idle=True)
 

@@ -72,7 +72,7 @@ async def test_a_tenant_is_erased_whole_and_another_is_untouched(dsn: str, folde
         assert {line["kind"] for line in left} == {"audit"}
         assert [line["what"] for line in left if line["verb"] == "pause_queue"] == [{}]
         assert done.kept_queues == 0
-        assert done.erased["history"] + done.erased["dead"] == 7
+        assert done.erased["history"] + done.erased["dead"] == 8
         await erased(road, "blue")
         after = await counted(dsn)
         # The default tenant has its handler's queue, which is the program's.
@@ -100,6 +100,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "webhook_try",
             "campaign",
             "recipient",
+            "suppression",
             "credential",
             "mailbox",
             "letter",
@@ -195,7 +196,7 @@ async def test_a_call_of_a_campaign_is_waited_for(dsn: str, folder: Path) -> Non
         job = await store.claim(owner, 60_000)
         assert job is not None
         assert await store.enqueue(owner, job, 10) == 2
-        ((n, tries),) = (await store.intend(owner, job, [1])).items()
+        ((n, tries),) = (await store.intend(owner, job, [1])).tries.items()
         asked = await road.privacy.erase(recipient=PERSON)
         await waits(road, asked.id, "recipients")
         now_ms = road.store.clock.now_ms()

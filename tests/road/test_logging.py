@@ -3,6 +3,7 @@
 import asyncio
 import io
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -164,6 +165,55 @@ def test_an_outage_of_the_store_is_a_line_one_a_minute_and_one_at_its_end() -> N
     assert "away_s=60 failures=121" in minute
     assert "away_s=120" in two
     assert 'level=info event="the store is back" away_s=150.0 failures=300' in back
+
+
+def outages(*moments: tuple[float, str]) -> list[tuple[str, str]]:
+    """What the log tells of failures (`-x`) and successes (`+x`) at some seconds."""
+    lines = io.StringIO()
+
+    async def story() -> None:
+        log, at_s = make_log("info", lines, clock=LoopClock()), 0.0
+        for second, what in moments:
+            await asyncio.sleep(second - at_s)
+            at_s = second
+            if what[0] == "-":
+                log.store_failed(what[1:], OSError("away"))
+            else:
+                log.store_works(what[1:])
+
+    with SimLoop(1) as loop:
+        loop.run(story())
+    return re.findall(r'event="the store is ([a-z ]+)"(?:.*(away_s=[0-9.]+))?', lines.getvalue())
+
+
+def test_a_second_outage_soon_after_the_first_is_told_too() -> None:
+    """Nothing was said of one that began within a minute of the last line."""
+    assert outages((0, "-claim"), (5, "+claim"), (20, "-claim"), (45, "+claim")) == [
+        ("away", ""),
+        ("back", "away_s=5.0"),
+        ("away", ""),
+        ("back", "away_s=25.0"),
+    ]
+
+
+def test_a_store_that_comes_and_goes_does_not_fill_the_log() -> None:
+    flapping = [(6 * turn, way) for turn in range(9) for way in ("-claim", "+claim")]
+    assert len(outages(*flapping)) == 2 * 5
+
+
+def test_a_part_that_fails_just_after_the_end_is_no_new_outage_unless_it_goes_on() -> None:
+    end = [(0, "-claim"), (9, "+claim")]
+    assert len(outages(*end, (10, "-record"), (12, "+record"))) == 2
+    assert len(outages(*end, *((second, "-record") for second in range(10, 16)))) == 3
+
+
+def test_what_failed_once_long_ago_is_no_outage_since_then() -> None:
+    """A sweep failed and does not tell that it works: an hour later the store was "still away"."""
+    assert outages((0, "-sweep"), (3_600, "-claim"), (3_602, "+claim")) == [
+        ("away", ""),
+        ("away", ""),
+        ("back", "away_s=2.0"),
+    ]
 
 
 def test_what_an_exception_says_cannot_break_a_programs_handlers(

@@ -2,7 +2,9 @@
 
 import asyncio
 import io
+import os
 import re
+import socket
 from collections import Counter
 
 from postroad.model.outcome import DELIVERED, Outcome, rejected
@@ -100,10 +102,11 @@ def test_a_queue_that_its_recipient_disabled_is_told() -> None:
     async def story(world: World) -> None:
         lines = logged(world)
         world.behaviours["ash"] = gone
+        for _ in range(3):  # in flight at the same time: all are answered alike
+            await world.send("sim://ash/a")
         world.start("one")
-        await world.send("sim://ash/a")
         await asyncio.sleep(5)
-        assert sorted(events(lines)) == ["message died", "queue disabled"]
+        assert sorted(events(lines)) == [*["message died"] * 3, "queue disabled"]
         assert 'reason="410 Gone"' in line_of(lines, "queue disabled")
 
     simulate(4, story)
@@ -123,6 +126,8 @@ def test_lanes_of_a_lost_worker_are_told_by_who_takes_them_over() -> None:
             "a worker was lost, its lanes are free",
             "lane taken over from a lost worker",
         ]
+        lost = line_of(lines, "a worker was lost, its lanes are free")
+        assert f"host={socket.gethostname()} pid={os.getpid()} lanes=1" in lost
         assert "server=ash" in line_of(lines, "lane taken over from a lost worker")
 
     simulate(5, story)
@@ -155,3 +160,27 @@ def test_a_limit_is_told_when_it_is_first_reached() -> None:
         assert len(reached) == 1
 
     simulate(7, story)
+
+
+def test_a_thousand_pauses_and_a_broken_transport_are_a_handful_of_lines() -> None:
+    def broken(now_ms: int, draw: float) -> tuple[float, bool, Outcome]:
+        raise RuntimeError(f"no answer for {now_ms} {draw}")
+
+    async def story(world: World) -> None:
+        lines = logged(world)
+        world.behaviours["ash"] = broken
+        member = world.start("one")
+        for number in range(200):
+            await world.send(f"sim://birch/{number}", delay=600)
+            await member.road.pause(f"sim://birch/{number}")
+            await world.send("sim://ash/a")
+        await asyncio.sleep(30)
+        told = Counter(events(lines))
+        assert told["queue paused"] <= 7
+        assert told["a transport raised"] <= 5
+        assert lines.getvalue().count("Traceback") == 1
+        paused = [line for line in lines.getvalue().splitlines() if 'event="queue paused"' in line]
+        more = sum(int(found) for found in re.findall(r"more=(\d+)", "".join(paused)))
+        assert sum("queue=" in line for line in paused) + more == 200
+
+    simulate(8, story)

@@ -16,7 +16,6 @@ from postroad.model.ids import to_number, to_text
 from postroad.model.next_step import ActiveBlock, BlockScope, NextKind, NextStep
 from postroad.model.states import State
 from postroad.model.tries import Try
-from postroad.model.wording import duration_text, public_name
 from tests.rig import receivers
 from tests.rig.world import World, simulate
 from tests.verbs.foretelling import foretell
@@ -105,8 +104,8 @@ def test_every_field_is_filled_in_some_state() -> None:
     for way, *_ in STATES:
         lived(way, look)
     for kind in (Explanation, QueueExplanation, LaneExplanation, NextStep, ActiveBlock, Try, Owner):
-        # The tests below; tests/pacing/test_lanes.py.
-        elsewhere = {"late", "limits", "lane_free_at_ms"}
+        # The tests below; tests/pacing/test_lanes.py; tests/channels.
+        elsewhere = {"late", "limits", "lane_free_at_ms", "recipient"}
         assert set(kind.__struct_fields__) - filled[kind.__name__] <= elsewhere
 
 
@@ -138,9 +137,32 @@ def test_after_a_crash_it_is_told_when_the_lane_is_free_again() -> None:
     simulate(8, story)
 
 
+def test_after_a_crash_the_queue_and_the_lane_tell_it_too() -> None:
+    """They said that the first message is tried as soon as it can be."""
+
+    async def story(world: World) -> None:
+        world.behaviours["ash"] = receivers.good(3.0)
+        world.start("one")
+        await world.send(QUEUE)
+        await asyncio.sleep(1)
+        world.crash("one")
+        await asyncio.sleep(1)
+        queue, lane = await world.client.explain_queue(QUEUE), await world.client.explain_lane(1)
+        assert "its lane is free at" in queue.sentence
+        assert "it is free at" in lane.sentence
+        assert queue.next.lane_free_at_ms == lane.next.lane_free_at_ms
+        assert 20_000 < (lane.next.lane_free_at_ms or 0) - world.clock.now_ms() <= 30_000
+        await asyncio.sleep(40)
+        for said in (await world.client.explain_queue(QUEUE), await world.client.explain_lane(1)):
+            assert "is one running?" in said.sentence
+
+    simulate(11, story)
+
+
 def test_while_nobody_runs_it_is_not_said_to_be_tried_now() -> None:
     async def story(world: World) -> None:
         number = await world.send(QUEUE)
+        assert "goes when a worker takes its lane" in (await told(world, number)).sentence
         await asyncio.sleep(5)
         said = await told(world, number)
         assert "no worker serves its lane now" in said.sentence
@@ -167,6 +189,43 @@ def test_a_start_whose_end_is_not_known_is_told() -> None:
 def test_what_is_held_names_its_reason_in_the_sentence() -> None:
     lived(over_quota, lambda _world, said: _says(said, "is held: quota."))
     lived(away, lambda _world, said: _says(said, "is held: circuit open."))
+
+
+def test_a_queue_and_its_lane_name_what_holds_them_by_the_words_of_because() -> None:
+    """A queue behind an open circuit was told as `unreachable`, due when the circuit ends."""
+
+    async def story(world: World) -> None:
+        world.start("one")
+        await away(world)
+        queue, lane = await world.client.explain_queue(QUEUE), await world.client.explain_lane(1)
+        for said in (queue, lane):
+            assert said.because.startswith("circuit open: ")
+            assert "Held: circuit open until " in said.sentence
+            assert "unreachable" not in said.sentence
+            assert said.next.what is NextKind.probe
+        assert queue.next == lane.next
+        await world.client.pause(QUEUE)
+        await world.client.lanes.pause(1)
+        said = await world.client.explain_queue(QUEUE)
+        assert "Held: paused, lane paused, circuit open" in said.sentence
+
+    simulate(12, story)
+
+
+def test_a_limit_that_is_used_up_does_not_count_as_a_hold() -> None:
+    async def story(world: World) -> None:
+        await world.send(QUEUE)
+        await world.client.limit(QUEUE, "1/min")
+        world.start("one")
+        await asyncio.sleep(1)
+        await world.send(QUEUE)
+        await asyncio.sleep(1)
+        said = await world.client.explain_queue(QUEUE)
+        assert (sum(said.waiting.values()), said.held, said.because) == (1, {}, "")
+        assert "A limit is used up for now: no more than 1/min." in said.sentence
+        assert "when its limit has a rate slot" in said.sentence
+
+    simulate(13, story)
 
 
 def _says(said: Explanation, words: str) -> None:
@@ -259,7 +318,7 @@ def test_a_queue_tells_what_waits_by_level_and_who_serves_it() -> None:
         await world.client.pause(QUEUE)
         said = await world.client.explain_queue(QUEUE)
         assert (said.waiting, said.held, said.next.what) == ({}, {0: 1, 1: 1}, NextKind.held)
-        assert "paused on the queue" in said.sentence
+        assert "Held: paused. " in said.sentence
         await asyncio.sleep(60)
         assert (await world.client.explain_queue(QUEUE)).lanes[0].owner is None
         await world.client.cancel_all(QUEUE)
@@ -330,44 +389,3 @@ def test_what_is_not_known_is_said_so() -> None:
             await road.explain_lane(77)
 
     simulate(6, story)
-
-
-def test_an_explanation_is_plain_data_for_programs() -> None:
-    """As JSON, with the same field names."""
-
-    def look(_world: World, said: Explanation) -> None:
-        data = msgspec.json.decode(msgspec.json.encode(said))
-        assert data["state"] == "held"
-        assert data["blocks"][0]["kind"] == "quota"
-        assert data["next"]["what"] == "probe"
-
-    lived(over_quota, look)
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("resize", "resize"),
-        ("https://example.com/hook/T0K3N", "https://example.com/hook/…"),
-        ("https://user:pass@example.com:8443/x", "https://example.com:8443/x"),
-        ("https://example.com?key=T0K3N", "https://example.com"),
-    ],
-)
-def test_of_an_address_no_credential_query_or_token_is_told(name: str, shown: str) -> None:
-    assert public_name(name).partition("~")[0] == shown
-
-
-def test_two_queues_on_one_server_can_be_told_apart() -> None:
-    names = [f"https://example.com/hooks/{part}" for part in ("orders", "A1b2", "C3d4", "x?t=1")]
-    shown = [public_name(name) for name in names]
-    assert shown[0] == names[0]
-    assert len(set(shown)) == len(names)
-    assert not re.search("A1b2|C3d4|t=1", " ".join(shown))
-
-
-@pytest.mark.parametrize(
-    ("ms", "words"),
-    [(0, "0 s"), (1_500, "1 s"), (61_000, "1 min 1 s"), (90_061_000, "1 d 1 h")],
-)
-def test_a_span_is_told_in_its_two_largest_units(ms: int, words: str) -> None:
-    assert duration_text(ms) == words

@@ -9,14 +9,16 @@ import msgspec
 
 from postroad.api import docs_page
 from postroad.api.answering import answer
-from postroad.api.audit import CUT
+from postroad.api.audit import CUT, is_rehearsal
 from postroad.api.context import Context
 from postroad.api.openapi import document
 from postroad.api.problems import MethodNotAllowed
 from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
+    about,
     audit,
     batch,
+    callbacks,
     campaign_drafts,
     campaigns,
     credentials,
@@ -25,19 +27,26 @@ from postroad.api.routes import (
     figures,
     health,
     keys,
+    limits,
     lists,
     mailboxes,
     messages,
     metrics,
     privacy,
     queues,
+    rules,
     stats,
+    suppressions,
     tokens,
+    unsubscribe,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
-from postroad.model.errors import Forbidden
+from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
+from postroad.observe.gathering import EventGathering
 
 FAULT: Final = 500
+AWAY: Final = (StoreUnavailable, DiskFull, BrokerLost, BrokerBlocked)
+"""Errors that tell of the store, and not of what was asked for."""
 OPENAPI: Final = "application/vnd.oai.openapi+json"
 
 
@@ -83,12 +92,18 @@ ROUTES: Final = (
     *figures.ROUTES,
     *campaigns.ROUTES,
     *campaign_drafts.ROUTES,
+    *callbacks.ROUTES,
     *credentials.ROUTES,
+    *suppressions.ROUTES,
+    *unsubscribe.ROUTES,
+    *limits.ROUTES,
+    *rules.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,
     *keys.ROUTES,
     *mailboxes.ROUTES,
+    *about.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
     describe,
@@ -104,6 +119,7 @@ class Application:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._router = Router(ROUTES)
+        self._faults = EventGathering(context.road.store.clock)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -114,6 +130,10 @@ class Application:
             reply = answer(error)
             if reply.status == FAULT:
                 self._log_fault(request, error)
+            elif type(error) in AWAY:
+                self.context.log.store_failed(_doing(scope), error)
+        else:
+            self.context.log.store_works(_doing(scope))
         if isinstance(reply, Stream):
             await self._stream(reply, request, send)
         else:
@@ -135,8 +155,10 @@ class Application:
         if route is None:
             return _other_method(request.method, {*routes, *(("HEAD",) if "GET" in routes else ())})
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
+        if route.facts.any_scope:
+            request.who = await self.context.access.identify(request)
         given = await route.arguments(request, values)
-        if route.changes:
+        if route.changes and not is_rehearsal(given):
             return await self._change(request, route, given)
         return _reply(await route.handler(**given), route)
 
@@ -176,9 +198,13 @@ class Application:
             await reply.ended(status)
 
     def _log_fault(self, request: Request, error: BaseException) -> None:
-        self.context.log.error(
-            "request failed", path=request.path, method=request.method, exc_info=error
-        )
+        alike = {"raised": type(error).__name__, "method": request.method}
+        facts = {"path": request.path, "exc_info": error}
+        self._faults.add(self.context.log.error, "request failed", alike, facts.copy)
+
+
+def _doing(scope: Any) -> str:
+    return f"answer {scope['method']} {scope.get('path_template', '')}"
 
 
 def _reply(said: Any, route: Route) -> Response[Any] | Stream:

@@ -26,12 +26,15 @@ NAMED: Final = frozenset(
         "cost",
         "count",
         "credential",
-        "dry_run",
+        "do",
+        "everywhere",
         "everything",
+        "hours",
         "id",
         "ids",
         "kind",
         "lane",
+        "lanes",
         "lasts_s",
         "level",
         "mode",
@@ -54,6 +57,7 @@ NAMED: Final = frozenset(
         "ttl_s",
         "until",
         "url",
+        "zone",
     )
 )
 """The parameters and fields that a line shows. All others stay out of it: templates, headers,
@@ -134,7 +138,9 @@ class AuditTrail:
 
     def _line(self, request: Request, route: Route, what: dict[str, str]) -> AuditLine:
         address = ""
-        if request.client is not None and request.client is not IN_PROCESS:
+        if request.peer is not None:
+            address = f"process {request.peer.pid}"
+        elif request.client is not None and request.client is not IN_PROCESS:
             address = request.client[0]
         return self._new(request.who, address, route.handler.__name__, what)
 
@@ -216,7 +222,14 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
     return found
 
 
+def is_rehearsal(given: Mapping[str, Any]) -> bool:
+    """Whether a change is only counted: then there is nothing to log."""
+    return any(getattr(value, "dry_run", False) for value in given.values())
+
+
 def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, list | tuple):
         more = f" and {len(value) - LISTED_MAX} more" if len(value) > LISTED_MAX else ""
         return shown_text(" ".join(map(str, value[:LISTED_MAX]))) + more

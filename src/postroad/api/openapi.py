@@ -10,10 +10,10 @@ from msgspec import NODEFAULT
 
 from postroad.api.answering import MEDIA_TYPE
 from postroad.api.examples import example
-from postroad.api.problems import Problem
 from postroad.api.progress import NDJSON, ProgressLine
 from postroad.api.request import JSON, Response, Stream
 from postroad.api.routing import Parameter, Route
+from postroad.model.problem import Problem
 
 FORM: Final = "application/x-www-form-urlencoded"
 EVERYWHERE: Final = (400, 403, 404, 405, 408, 429, 431, 500, 503)
@@ -25,8 +25,7 @@ PARAMETERS: Final = {
     "id": "An id, as receipts and lists show it",
     "name": "The name that it was given",
     "box": "The mailbox's name",
-    "campaign": "The campaign's number",
-    "n": "The recipient's number in its campaign",
+    "key": "The message's key, as its provider was given it",
     "limit": "At most so many",
     "order": "Which come first, by acceptance",
     "prefix": "Only of queues whose names begin so",
@@ -135,9 +134,9 @@ def _operation(route: Route, schemas: Schemas) -> Json:
         "operationId": route.handler.__name__,
         "tags": [group_of(route.path)],
     }
-    if route.facts.scope is None:
+    if route.facts.is_public:
         said["security"] = []
-    else:
+    if route.facts.scope is not None:
         said["description"] += f" Scope: `{route.facts.scope}`."
     if route.parameters:
         said["parameters"] = [_parameter(each, schemas) for each in route.parameters.values()]
@@ -161,7 +160,7 @@ def group_of(path: str) -> str:
 def problems_of(route: Route) -> list[int]:
     """The statuses of the problems that a route may answer with."""
     found = {*EVERYWHERE}
-    if route.facts.scope is not None:
+    if not route.facts.is_public:
         found.add(401)
     if route.method != "GET":
         found |= {409, 413}

@@ -4,20 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from postroad.model import errors
 from postroad.model.campaign import UnknownCampaign, WrongState
+from postroad.model.problem import WORDS, FieldError, Problem, kind
 
-WORDS: Final = re.compile(r"(?<!^)(?=[A-Z])")
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
-
-
-class FieldError(Struct, frozen=True):
-    """What is wrong with one field."""
-
-    field: str
-    message: str
 
 
 def field_error(field: str, words: str, choices: Sequence[str] = ()) -> FieldError:
@@ -31,16 +22,6 @@ def field_error(field: str, words: str, choices: Sequence[str] = ()) -> FieldErr
     elif words.startswith("invalid") and choices:
         words = f"{words}: give one of {', '.join(choices)}"
     return FieldError(field, words)
-
-
-class Problem(Struct, frozen=True):
-    """What went wrong and what to do. `type` is stable: docs/reference/errors.md."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: tuple[FieldError, ...] = ()
 
 
 class BadRequest(errors.BadInput):
@@ -72,7 +53,10 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.NoBody: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
+    errors.UnknownLimit: 404,
+    errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
+    errors.UnknownSuppression: 404,
     UnknownCampaign: 404,
     WrongState: 409,
     errors.NotDead: 409,
@@ -95,11 +79,6 @@ STATUS: Final[dict[type[Exception], int]] = {
 }
 
 
-def kind(error: type[Exception]) -> str:
-    """The stable name of an error."""
-    return "urn:postroad:problem:" + WORDS.sub("-", error.__name__).lower()
-
-
 def status_of(error: type[Exception]) -> int:
     """The HTTP status of an error: its own, or that of what it is a kind of."""
     return next((STATUS[each] for each in error.__mro__ if each in STATUS), 500)
@@ -115,4 +94,5 @@ def problem(error: Exception) -> Problem:
     fields: tuple[FieldError, ...] = getattr(error, "fields", ())
     lines = getattr(error, "problems", ())  # of a file of recipients
     fields += tuple(FieldError(f"line {one.line}", one.reason) for one in lines)
-    return Problem(kind(type(error)), title, status, str(error), fields)
+    stored = error.stored if isinstance(error, errors.PostroadError) else ()
+    return Problem(kind(type(error)), title, status, str(error), fields, stored)

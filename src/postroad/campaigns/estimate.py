@@ -5,10 +5,13 @@ from collections import Counter
 from msgspec import Struct
 
 from postroad.campaigns.rendering import Renderer
+from postroad.campaigns.suppressed import SuppressedRecipient, SuppressedTally
 from postroad.model.campaign import Campaign
-from postroad.model.credential import Credential
+from postroad.model.credential import CredentialSpec
 from postroad.model.pace import read_limit
 from postroad.ports.campaigns import CampaignRecords
+from postroad.ports.channel import Channel
+from postroad.ports.suppressions import SuppressionLists
 
 PAGE = 1_000
 SHOWN = 100
@@ -33,19 +36,33 @@ class Estimate(Struct, frozen=True):
     longest_segments: int
     cost: float
     seconds: float
+    suppressed: int = 0
+    """Who is on a suppression list, and is not sent to; these are not among the recipients."""
+    suppressed_rows: tuple[SuppressedRecipient, ...] = ()
+    """The first hundred of them."""
 
 
-async def estimate(store: CampaignRecords, campaign: Campaign, credential: Credential) -> Estimate:
+async def estimate(
+    store: CampaignRecords,
+    lists: SuppressionLists,
+    campaign: Campaign,
+    channel: Channel,
+    spec: CredentialSpec,
+) -> Estimate:
     """Render the message of every unsent recipient, and count."""
-    renderer, spec = Renderer(campaign, credential), credential.spec
+    renderer = Renderer(campaign, channel)
+    suppressed = SuppressedTally(lists, campaign.tenant)
     wrong, count, total, longest, after = list[InvalidRecipient](), 0, 0, 0, 0
     encodings: Counter[str] = Counter()
     invalid = 0
     while rows := await store.rows(campaign.id, after, PAGE, unsent=True):
         after = rows[-1].n
+        kept_back = await suppressed.look([row.n for row in rows], [row.recipient for row in rows])
         for row in rows:
+            if row.recipient in kept_back:
+                continue
             message = renderer.render_or_problem(row)
-            why = message.problem or _wrong(message.parcel.body, message.cost, spec.segments_max)
+            why = message.problem or too_long(message.cost, spec.segments_max)
             if why:
                 invalid += 1
                 wrong += [InvalidRecipient(row.n, row.recipient, why)] if len(wrong) < SHOWN else []
@@ -63,12 +80,13 @@ async def estimate(store: CampaignRecords, campaign: Campaign, credential: Crede
         longest,
         round(total * spec.price, 4),
         seconds_of(total, spec.rate, spec.segments_max),
+        suppressed.count,
+        tuple(suppressed.shown),
     )
 
 
-def _wrong(body: str, cost: int, most: int) -> str:
-    if not body.strip():
-        return "the text is empty"
+def too_long(cost: int, most: int) -> str:
+    """Say why a message of that cost is not sent; empty when it may be."""
     return f"{cost} segments, but the credential allows {most}" if cost > most else ""
 
 

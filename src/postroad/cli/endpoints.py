@@ -4,7 +4,6 @@ import os
 from datetime import timedelta
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import (
     After,
     Commands,
@@ -16,9 +15,10 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, when
+from postroad.cli.printing import more, status_text, when
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
+from postroad.remote.api_request import part
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
 
@@ -109,7 +109,7 @@ def list_endpoints(
         )
         for one in said["endpoints"]
     ]
-    columns = ("webhook~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
+    columns = ("webhook~~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
     call.table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
     more(said["after"])
 
@@ -130,7 +130,7 @@ def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
             one["number"],
             when(one["started_at_ms"]),
             one["outcome"],
-            one["status"] or "",
+            status_text(one["status"]),
             f"{one['took_ms']} ms",
             one["address"],
             one["fault"],

@@ -8,7 +8,6 @@ import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
-from postroad.api.in_process import part
 from postroad.cli import lists
 from postroad.cli.command import (
     Commands,
@@ -23,9 +22,10 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, styled, when
+from postroad.cli.printing import err, out, status_text, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
+from postroad.remote.api_request import part
 
 
 def add(app: Group) -> None:
@@ -51,6 +51,9 @@ class SendFields(SharedOptions, frozen=True):
     delay: Annotated[
         timedelta, Option(help="Wait so long before the first try, as 90s or 12h.")
     ] = timedelta()
+    credential: Annotated[
+        str, Option(help="The credential that a text message or a mail is sent with.")
+    ] = ""
     check: Annotated[
         bool, Option("--check", help="Refuse the message if its server has no address now.")
     ] = False
@@ -58,8 +61,12 @@ class SendFields(SharedOptions, frozen=True):
 
 def send(
     call: Invocation,
-    queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
-    body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
+    queue: Annotated[
+        str, Argument(help="A handler's name or an address: https://…, mailto:…, sms:+65…")
+    ],
+    body: Annotated[
+        str, Argument(help="The body as JSON; - reads it from standard input.", empty=True)
+    ] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
     *,
     how: SendFields,
@@ -130,6 +137,7 @@ def show(call: Listing, id: MessageId) -> None:  # noqa: A002 - the word that re
         [
             ("id", said["id"]),
             ("queue", said["queue"]),
+            *((("recipient", said["recipient"]),) if said["recipient"] else ()),
             ("state", state),
             ("level", f"{said['level']} of {said['retries']}"),
             ("accepted", when(said["accepted_at_ms"])),
@@ -145,10 +153,8 @@ def show_tries(call: Listing, tries: list[dict[str, Any]]) -> None:
     if tries:
         columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error~")
         names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
-        rows = [
-            [when(each[name]) if name == "started_at_ms" else each.get(name, "") for name in names]
-            for each in tries
-        ]
+        forms = {"started_at_ms": when, "status": status_text}
+        rows = [[forms.get(name, str)(each.get(name, "")) for name in names] for each in tries]
         call.table(columns, rows)
 
 

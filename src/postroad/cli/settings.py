@@ -9,6 +9,7 @@ from postroad.cli.command import SettingsListing, add_group
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err
 from postroad.config import Loaded, names, unknown
+from postroad.model.relay import read_relay
 from postroad.stores.naming import shown
 
 SECRET: Final = ("hub_token", "hub_create_token")
@@ -35,8 +36,18 @@ def show(
         told = {name: {"value": values[name], "source": loaded.sources[name]} for name in values}
         as_json(told if sources else values)
         return
-    rows = [[name, values[name], *([loaded.sources[name]] if sources else [])] for name in values]
+    rows = [
+        [name, _text(value), *([loaded.sources[name]] if sources else [])]
+        for name, value in values.items()
+    ]
     call.table(("name", "value~", "from") if sources else ("name", "value~"), rows)
+
+
+def _text(value: Any) -> str:
+    """A value as it is written in the environment."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def value_of(loaded: Loaded, name: str) -> Any:
@@ -48,6 +59,9 @@ def value_of(loaded: Loaded, name: str) -> Any:
         return "…" if getattr(settings, name) else ""
     if name == "hubs":
         return [hub.shown for hub in settings.hubs]
+    if name == "mail.relay" and settings.mail.relay:
+        relay = read_relay(settings.mail.relay)
+        return relay.server + (" (with a password)" if relay.password else "")
     section, _, inner = name.rpartition(".")
     held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]

@@ -10,11 +10,13 @@ from postroad.engine.attempt_effects import AttemptEffects
 from postroad.engine.capacity import Capacity
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.descriptor_backoff import DescriptorBackoff
+from postroad.engine.engine_log import EngineLog
 from postroad.engine.lane_pacing import LanePacing
 from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.entities import Message
 from postroad.model.errors import BadKey, Shortage, StoreError
+from postroad.model.hours import closed
 from postroad.model.ids import to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
@@ -39,6 +41,7 @@ class AttemptDeps(Struct, frozen=True):
     keys: KeyRing
     """Opens headers that are sealed."""
     log: Log
+    events: EngineLog
     may_start: Callable[[float], bool]
     put: Callable[[LaneWorker, AttemptEffects], None]
     """Hands over to the recorder."""
@@ -50,6 +53,7 @@ class DeliveryAttempt:
     """Prepares a try where that is needed, sends it, and cuts it at its deadline."""
 
     __slots__ = (
+        "_closed",
         "_deps",
         "_message",
         "_noted",
@@ -71,7 +75,10 @@ class DeliveryAttempt:
         """The message with its headers in clear; what is recorded is the stored one."""
         self._queue = queue = worker.cache.queue(message.queue).queue
         self._started_ms = started_ms
-        self._slot_s = deps.pacing.take(worker, queue) if queue.ledgers else None
+        self._closed = closed(queue.hours, message.headers, started_ms) if queue.hours else None
+        """What becomes of it outside its allowed hours."""
+        paced = queue.ledgers and self._closed is None
+        self._slot_s = deps.pacing.take(worker, queue) if paced else None
         """When it may start; None where nothing limits it."""
         self._noted = worker.probation.active or queue.policy.at_most_once
         """Its start is written down before it is made."""
@@ -81,6 +88,8 @@ class DeliveryAttempt:
     async def run(self, task: "asyncio.Task[None]", started_s: float) -> Outcome | None:
         """Make the try; None when it did not take place."""
         deps = self._deps
+        if self._closed is not None:
+            return self._closed
         deps.deadlines.start(task, self._queue.policy.timeout_ms / 1000, started_s)
         outcome: Outcome | None = None
         try:
@@ -176,7 +185,7 @@ class DeliveryAttempt:
 
     def _raised(self, error: Exception) -> Outcome:
         if self._session is not None:
-            self._deps.log.error("a transport raised", exc_info=error)
+            self._deps.events.transport_raised(self._worker.lane, error)
             return failed(f"{type(error).__name__}: {error}")
         if isinstance(error, BadKey):
             # Its own fault alone: neither its queue nor its lane is to wait for it.
@@ -214,17 +223,13 @@ class DeliveryAttempt:
         capacity, clock = deps.capacity, deps.store.clock
         started_s = clock.steady_s()
         capacity.take(level, key.pool, key.tenant)
-        facts = {"pool": key.pool, "message": to_text(self._message.id)}
-        deps.log.warning(
-            "a handler was cut but its thread runs on and keeps its place",
-            taken=capacity.taken,
-            **facts,
-        )
+        name = to_text(self._message.id)
+        deps.events.thread_goes_on(key.pool, taken=capacity.taken, message=name)
 
         def ended(_rest: "asyncio.Future[None]") -> None:
             capacity.give(level, key.pool, key.tenant)
             took_s = clock.steady_s() - started_s
-            deps.log.warning("the thread of a cut handler ended", s=took_s, **facts)
+            deps.events.thread_ended(key.pool, s=took_s, message=name)
             deps.capacity_freed()
 
         rest.add_done_callback(ended)

@@ -1,6 +1,7 @@
 """Logs what the engine decides: circuits, held queues, deaths, lanes of lost workers. Never a line
 for each of a thousand."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
@@ -11,7 +12,7 @@ from postroad.model.decide import Move
 from postroad.model.entities import DEFAULT_TENANT, Lane, Queue
 from postroad.model.errors import StoreError
 from postroad.model.ids import to_text
-from postroad.model.record import Record, Result
+from postroad.model.record import WORKER_LOST, LostWorker, Record, Result
 from postroad.model.states import DeadReason
 from postroad.model.wording import duration_text, moment, public_name
 from postroad.observe.gathering import EventGathering, Tell
@@ -64,9 +65,11 @@ class EngineLog:
             self.log.warning, "message died", {"reason": DeadReason.expired}, count=count
         )
 
-    def worker_lost(self, lanes: int) -> None:
-        """Tell of lanes that are free since the worker that had them was not heard from."""
-        self.log.warning("a worker was lost, its lanes are free", lanes=lanes)
+    def workers_lost(self, workers: Iterable[LostWorker]) -> None:
+        """Tell of workers that were not heard from, and whose lanes are free since."""
+        for lost in workers:
+            facts = {"host": lost.host, "pid": lost.pid, "lanes": lost.lanes}
+            self._gathering.add(self.log.warning, WORKER_LOST, {}, facts.copy)
 
     def taken_over(self, lane: Lane) -> None:
         """Tell of a lane whose last owner was lost."""
@@ -79,17 +82,37 @@ class EngineLog:
         event = "lane was lost to another worker"
         self._gathering.add(self.log.warning, event, {}, partial(_lane_facts, lane))
 
+    def transport_raised(self, lane: Lane, error: Exception) -> None:
+        """Tell of a transport that raised instead of answering, with its trace."""
+        alike = {"transport": lane.key.transport, "raised": type(error).__name__}
+        facts = partial(dict[str, object], exc_info=error)
+        self._gathering.add(self.log.error, "a transport raised", alike, facts, full=1)
+
+    def thread_goes_on(self, pool: str, **facts: object) -> None:
+        """Tell of a handler that was cut while its thread goes on."""
+        event = "a handler was cut but its thread runs on and keeps its place"
+        self._gathering.add(self.log.warning, event, {"pool": pool}, facts.copy)
+
+    def thread_ended(self, pool: str, **facts: object) -> None:
+        """Tell that such a thread has ended."""
+        event = "the thread of a cut handler ended"
+        self._gathering.add(self.log.warning, event, {"pool": pool}, facts.copy)
+
     def _circuit(self, lane: Lane, effects: AttemptEffects) -> None:
         change, old = effects.lane, effects.old_circuit
         if change is None or change.circuit.is_open == old.is_open:
             return  # a probe failed: it stays open
         if change.circuit.is_open:
-            facts = _lane_facts(lane, reason=change.circuit.reason[:ERROR_MAX])
-            self._gathering.add(self._count_and_warn, "circuit opened", {}, lambda: facts)
+            held = change.circuit.is_held
+            more = {"until": moment(change.circuit.until_ms)} if held else {}
+            facts = _lane_facts(lane, reason=change.circuit.reason[:ERROR_MAX], **more)
+            event = "lane held by an answer rule" if held else "circuit opened"
+            self._gathering.add(self._count_and_warn, event, {}, lambda: facts)
             return
         open_ms = self._store.clock.now_ms() - old.since_ms
-        facts = _lane_facts(lane, away=duration_text(open_ms))
-        self._gathering.add(self._count_and_inform, "circuit closed", {}, lambda: facts)
+        event, span = ("lane goes on", "held") if old.is_held else ("circuit closed", "away")
+        facts = _lane_facts(lane, **{span: duration_text(open_ms)})
+        self._gathering.add(self._count_and_inform, event, {}, lambda: facts)
 
     def _block(self, queue: Queue, old: Block | None, new: Block | None) -> None:
         if new is None:
@@ -98,10 +121,12 @@ class EngineLog:
                 was = {"after": old.kind}
                 facts = partial(_queue_facts, queue, held=held)
                 self._gathering.add(self.log.info, "queue goes on", was, facts)
+        elif old is not None and old.kind is new.kind:
+            return  # others that were in flight were answered alike
         elif new.kind is BlockKind.disabled:
             facts = partial(_queue_facts, queue, reason=new.reason[:ERROR_MAX])
             self._gathering.add(self.log.warning, "queue disabled", {}, facts)
-        elif old is None or old.kind is not new.kind:
+        else:
             until = {"until": moment(new.until_ms), "reason": new.reason[:ERROR_MAX]}
             facts = partial(_queue_facts, queue, **until)
             self._gathering.add(self.log.warning, "queue held", {"because": new.kind}, facts)

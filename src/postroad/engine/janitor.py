@@ -95,15 +95,13 @@ class Janitor:
             await dead()
             self._declared_dead = False
         self._alive_at(started_s)
-        reaped = await self._store.reap(self._limits.lease_ms)
-        for _ in range(REAPS_MAX if reaped.wishes else 0):
+        for _ in range(REAPS_MAX):
             reaped = await self._store.reap(self._limits.lease_ms)
+            self._events.workers_lost(reaped.workers)
+            if reaped.owned:
+                self._watch.set()
             if not reaped.wishes:
                 break
-        if reaped.lost:
-            self._events.worker_lost(reaped.lost)
-        if reaped.owned:
-            self._watch.set()
 
     async def run_retention(self) -> None:
         """Delete finished work that is too old or too much, and unused queues, in slices."""

@@ -26,6 +26,7 @@ from postroad.model.mailbox import (
     Taken,
     digest,
 )
+from postroad.model.problem import PREFIX, Problem
 
 HEAD_BYTES_MAX: Final = 16 * 1024
 HEAD_END: Final = re.compile(rb"\n\r?\n")
@@ -291,11 +292,10 @@ class HttpProtocol(asyncio.Protocol):
             self._deadlines.set_deadline(self, self._hub.limits.stall_s)
 
 
-def problem(status: int, code: str, text: str) -> dict[str, object]:
-    """An error as RFC 9457 writes it; `code` is the word that error frames have."""
-    kind = f"urn:postroad:problem:{code.replace('_', '-')}"
-    title = code.replace("_", " ").capitalize()
-    return {"type": kind, "title": title, "status": status, "detail": text, "code": code}
+def problem(status: int, code: str, text: str) -> Problem:
+    """An error as the API writes them; `code` is the word that error frames have."""
+    kind = PREFIX + code.replace("_", "-")
+    return Problem(kind, code.replace("_", " ").capitalize(), status, text)
 
 
 def _is_double(request: h11.Request) -> bool:

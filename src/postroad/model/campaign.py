@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import BadInput
+from postroad.model.outcome import Kind
 
 
 class WrongState(BadInput):
@@ -50,6 +51,20 @@ class RowState(StrEnum):
     sent = "sent"
     failed = "failed"
     uncertain = "uncertain"
+    suppressed = "suppressed"
+    """On a suppression list, and not sent to."""
+
+
+ROW_STATES: Final = {
+    Kind.delivered: RowState.sent,
+    Kind.failed: RowState.failed,
+    Kind.rejected: RowState.failed,
+    Kind.quota: RowState.unsent,
+    Kind.unreachable: RowState.unsent,
+    Kind.later: RowState.unsent,
+    Kind.unknown: RowState.uncertain,
+}
+"""What is known about a recipient after an outcome."""
 
 
 class Verb(StrEnum):
@@ -116,17 +131,21 @@ class HaltRule(Struct, frozen=True):
 
 
 class Spec(Struct, frozen=True):
-    """The template and options of a campaign."""
+    """The templates and options of a campaign."""
 
     template: str
     recipient: str = "recipient"
     """The column that holds the number or URL."""
     jobs: int = 1
     halt: HaltRule = HaltRule()
+    subject: str = ""
+    html: str = ""
+    """Of a mail, beside its text."""
 
 
 class Counts(Struct, frozen=True):
-    """How far a campaign is. `undelivered` are sent ones of which the provider said so later."""
+    """How far a campaign is. `undelivered` are sent ones of which the provider said so later;
+    `suppressed` are those who were not sent to because they are on a suppression list."""
 
     total: int = 0
     unsent: int = 0
@@ -134,11 +153,13 @@ class Counts(Struct, frozen=True):
     failed: int = 0
     uncertain: int = 0
     undelivered: int = 0
+    suppressed: int = 0
 
     @property
     def adds_up(self) -> bool:
         """Whether every recipient is in exactly one state."""
-        return self.total == self.unsent + self.sent + self.failed + self.uncertain
+        final = self.sent + self.failed + self.uncertain + self.suppressed
+        return self.total == self.unsent + final
 
 
 def must_halt(counts: Counts, rule: HaltRule) -> str:

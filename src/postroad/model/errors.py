@@ -92,12 +92,29 @@ class UnknownErasure(BadInput):
     """No erasure of that number is known. List erasures to find it."""
 
 
+class UnknownSuppression(BadInput):
+    """The recipient is not on the suppression list, or not for that reason. List it to see what
+    is."""
+
+
 class UnknownMailbox(BadInput):
     """No mailbox of that name is known. List mailboxes to find it, or make one."""
 
 
+class UnknownRule(BadInput):
+    """No answer rule of that name is known. List rules to find it, or put one."""
+
+
+class UnknownLimit(BadInput):
+    """No named limit of that name is known. List limits to find it, or put one."""
+
+
 class NotOnRabbitMQ(BadInput):
     """A road on RabbitMQ cannot do this; the text says what to use instead."""
+
+
+class NotOnRemoteRoad(BadInput):
+    """A road that another process serves cannot do this; the text says where it can be done."""
 
 
 class NotDead(BadInput):
@@ -186,6 +203,20 @@ class RoadInUse(StoreError):
     """Another process owns this road's file. Stop that process, or send through its API."""
 
 
+class ForeignWindow(StoreError):
+    """The window of the road belongs to another user. Ask as that user or as root, or over HTTP
+    with a token."""
+
+
+class NotPostroad(StoreError):
+    """What answers at the road's address is no Postroad server. Correct the address, or look what
+    listens there."""
+
+
+class OlderServer(StoreError):
+    """The server is of an older release than this program needs. Upgrade the server first."""
+
+
 class NoHubHere(StoreError):
     """This process serves no hub. Ask the one that does, or start it with `hub_listen` set."""
 
@@ -238,6 +269,16 @@ class ServerTooOld(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store does not answer. Try again later."""
+
+
+class NoOwner(StoreUnavailable):
+    """No process that can be asked owns the road's file. Start the program that owns it, or open
+    the file itself."""
+
+
+class RoadUnreachable(StoreUnavailable):
+    """The process that serves the road does not answer. What was asked may have been done, if the
+    text says so. Try again later."""
 
 
 class NoSuchVhost(NoSuchDatabase):

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.block import Block
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Policy
 from postroad.model.facts import (
@@ -18,7 +19,14 @@ from postroad.model.facts import (
 from postroad.model.holds import because_of, because_of_all, because_of_lane
 from postroad.model.ids import to_text
 from postroad.model.next_step import (
+    AWAY,
+    ENDS,
+    LATE_MS,
+    PACE,
+    RULED,
+    WAITS_FOR,
     ActiveBlock,
+    BlockScope,
     NextKind,
     NextStep,
     blocks_by_limits,
@@ -26,6 +34,7 @@ from postroad.model.next_step import (
     blocks_on_message,
     blocks_on_queue,
     next_step,
+    overdue,
 )
 from postroad.model.sentences import tell_lane, tell_message, tell_queue
 from postroad.model.states import NEVER, DeadReason, State
@@ -38,6 +47,8 @@ class MessageView(Struct, frozen=True):
     id: str
     tenant: str
     queue: str
+    recipient: str
+    """Whom the message itself names: a number, a mail address; else empty."""
     state: State
     reason: DeadReason | None
     because: str
@@ -125,6 +136,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
         id=to_text(facts.id),
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
+        recipient=facts.recipient,
         state=state,
         reason=ended.reason if ended else None,
         late=bool(ended and ended.late),
@@ -183,9 +195,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     if shared and len(shared) == len(facts.lanes):
         holds += shared[0]  # what holds all its lanes holds the queue
     holds += blocks_by_limits(facts.paces, now_ms)
-    probing = facts.queue.block is not None
-    stuck = LANES_HOLD if shared else HEADS_HOLD
-    coming = _next_step(facts.tallies, holds, now_ms, probing=probing, stuck=stuck)
+    many = _Many(facts.tallies, facts.lanes, LANES_HOLD if shared else HEADS_HOLD)
+    coming = _next_step(many, holds, now_ms, facts.queue.block)
     return QueueExplanation(
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
@@ -209,8 +220,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
 def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     """Explain a lane."""
     holds = blocks_on_lane(facts.lane) + blocks_by_limits(facts.paces, now_ms)
-    probing = facts.lane.circuit.is_open
-    coming = _next_step(facts.tallies, holds, now_ms, probing=probing, stuck=QUEUES_HOLD)
+    many = _Many(facts.tallies, (facts.lane,), QUEUES_HOLD, "it")
+    coming = _next_step(many, holds, now_ms)
     return LaneExplanation(
         lane=_brief(facts.lane),
         tenant=facts.lane.tenant,
@@ -229,23 +240,43 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
     )
 
 
+class _Many(Struct, frozen=True):
+    """The messages of a queue or a lane."""
+
+    tallies: tuple[Tally, ...]
+    lanes: tuple[LaneState, ...]
+    stuck: str
+    """What holds them when nothing holds all of them."""
+    the_lane: str = "its lane"
+
+
 def _next_step(
-    tallies: tuple[Tally, ...], holds: list[ActiveBlock], now_ms: int, *, probing: bool, stuck: str
+    many: _Many, holds: list[ActiveBlock], now_ms: int, block: Block | None = None
 ) -> NextStep:
-    """When the first of many may start; never exact, since each has its own blocks. `stuck` says
-    what holds them when nothing holds all of them."""
-    if _oldest_due_ms(tallies) is None:
+    """When the first of many may start; never exact, since each has its own blocks. `block` is the
+    queue's, also after its time."""
+    if _oldest_due_ms(many.tallies) is None:
         return NextStep(NextKind.nothing, "nothing waits")
-    if any(hold.until_ms is None for hold in holds):
-        return NextStep(NextKind.held, "it waits until somebody resumes or unblocks it")
-    free = tuple(tally for tally in tallies if tally.state is State.waiting)
-    oldest_ms = _oldest_due_ms(free or (tallies if holds else ()))
+    stopped = [hold for hold in holds if hold.until_ms is None]
+    if stopped:
+        return NextStep(NextKind.held, WAITS_FOR[stopped[0].kind])
+    free = tuple(tally for tally in many.tallies if tally.state is State.waiting)
+    oldest_ms = _oldest_due_ms(free or (many.tallies if holds else ()))
     if oldest_ms is None:
-        return NextStep(NextKind.held, stuck)
+        return NextStep(NextKind.held, many.stuck)
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, oldest_ms, *ends])
-    if probing:
-        return NextStep(NextKind.probe, "one try goes first and decides", not_before_ms)
+    for place in (AWAY, RULED):
+        if any((hold.scope, hold.kind) == place for hold in holds):
+            return NextStep(NextKind.probe, ENDS[place], not_before_ms)
+    if block is not None:
+        return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)
+    if any(hold.kind == PACE for hold in holds):
+        return NextStep(NextKind.attempt, ENDS[(BlockScope.queue, PACE)], not_before_ms)
+    if now_ms - oldest_ms >= LATE_MS:
+        first = min(free, key=lambda tally: tally.oldest_due_ms)
+        lane = next((lane for lane in many.lanes if lane.id == first.lane), None)
+        return overdue(lane, now_ms, "its first message", many.the_lane)
     return NextStep(NextKind.attempt, "the first of its messages is due then", not_before_ms)
 
 

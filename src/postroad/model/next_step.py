@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroad.model.block import BlockKind
 from postroad.model.entities import Queue
 from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts
+from postroad.model.hours import OUTSIDE, OpenHours
 from postroad.model.ids import to_text
 from postroad.model.limits import Tuning
 from postroad.model.outcome import Kind
@@ -25,6 +26,8 @@ LEASE_MS: Final = Tuning().lease_ms
 
 
 PACE: Final = "pace"
+HOURS: Final = "hours"
+HELD: Final = "held"
 
 
 class BlockScope(StrEnum):
@@ -40,7 +43,7 @@ class ActiveBlock(Struct, frozen=True):
 
     scope: BlockScope
     kind: str
-    """retry, scheduled, later, order, pace; or a BlockKind."""
+    """retry, scheduled, later, order, pace, hours, held; or a BlockKind."""
     reason: str
     since_ms: int
     until_ms: int | None
@@ -102,17 +105,33 @@ def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
 def blocks_by_limits(paces: tuple[PaceFacts, ...], now_ms: int) -> list[ActiveBlock]:
     """List the limits that are used up for the moment. Until when is known only of long windows: a
     rate slot that is reserved already may be for this very message."""
-    return [
+    found = [
         ActiveBlock(
             BlockScope.lane if pace.shared else BlockScope.queue,
             PACE,
-            f"no more than {pace.limit}",
+            f"no more than {pace.limit}" + _called(pace),
             now_ms,
             max(now_ms, pace.full_until_ms),
         )
         for pace in paces
         if max(pace.taken_until_ms, pace.full_until_ms) > now_ms
     ]
+    return found + [closing for pace in paces if (closing := _closed(pace, now_ms))]
+
+
+def _closed(pace: PaceFacts, now_ms: int) -> ActiveBlock | None:
+    """Return the block by a limit outside its hours. A message's own zone may differ: its own wait
+    says so."""
+    if not pace.hours:
+        return None
+    opens_ms = OpenHours(pace.hours, pace.zone).opens_at_ms(now_ms)
+    why = f"only {pace.hours} {pace.zone}" + _called(pace)
+    scope = BlockScope.lane if pace.shared else BlockScope.queue
+    return ActiveBlock(scope, HOURS, why, now_ms, opens_ms) if opens_ms > now_ms else None
+
+
+def _called(pace: PaceFacts) -> str:
+    return f", limit {pace.name!r}" if pace.name else ""
 
 
 def _wait(facts: MessageFacts, live: Live) -> ActiveBlock:
@@ -120,6 +139,7 @@ def _wait(facts: MessageFacts, live: Live) -> ActiveBlock:
     if last is None:
         return ActiveBlock(BlockScope.message, "scheduled", "", facts.accepted_at_ms, live.due_ms)
     kind = "later" if last.outcome is Kind.later else "retry"
+    kind = HOURS if last.error.startswith(OUTSIDE) else kind
     return ActiveBlock(BlockScope.message, kind, last.error, _last_ended_ms(facts), live.due_ms)
 
 
@@ -154,7 +174,7 @@ def blocks_on_lane(lane: LaneState) -> list[ActiveBlock]:
         )
     circuit = lane.circuit
     if circuit.is_open:
-        kind, reason = BlockKind.unreachable, circuit.reason
+        kind, reason = HELD if circuit.is_held else BlockKind.unreachable, circuit.reason
         found.append(ActiveBlock(BlockScope.lane, kind, reason, circuit.since_ms, circuit.until_ms))
     return found
 
@@ -194,7 +214,7 @@ def next_step(
 
 WAITS_FOR: Final[dict[str, str]] = {
     BlockKind.paused: "it waits until somebody resumes what is paused",
-    BlockKind.disabled: "its queue is disabled until somebody unblocks it",
+    BlockKind.disabled: "it is disabled until somebody unblocks the queue",
     BlockKind.exhausted_head: "its ladder is spent, and it holds its order group until somebody "
     "replays or cancels it",
 }
@@ -213,61 +233,69 @@ def _attempt(
         # Its success lifts the queue's `unreachable` block too, before that one's own end.
         lifts = block is not None and block.kind is BlockKind.unreachable
         first_ms = max(now_ms, live.due_ms, lane.circuit.until_ms)
-        return NextStep(NextKind.probe, ENDS[AWAY], first_ms if lifts else not_before_ms)
+        why = ENDS[RULED if lane.circuit.is_held else AWAY]
+        return NextStep(NextKind.probe, why, first_ms if lifts else not_before_ms)
     if block is not None:
         return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)
     exact = _is_exact(facts, live, now_ms)
     if not exact and not_before_ms <= now_ms and not facts.paces:
-        return _late(lane, now_ms)
+        return overdue(lane, now_ms)
     if any(hold.kind == PACE for hold in holds):
         why = ENDS[(BlockScope.queue, PACE)]
+    elif not_before_ms <= now_ms and (lane is None or lane.owner is None):
+        why = "it is due, and goes when a worker takes its lane"
     elif live.others_due:
         others = "1 other" if live.others_due == 1 else f"{live.others_due} others"
         why += f"; {others} of its lane {'is' if live.others_due == 1 else 'are'} due by then"
     return NextStep(NextKind.attempt, why, not_before_ms, exact)
 
 
-def _late(lane: LaneState | None, now_ms: int) -> NextStep:
+def overdue(
+    lane: LaneState | None, now_ms: int, what: str = "it", the_lane: str = "its lane"
+) -> NextStep:
     """Say what a message waits for that is due, and that nothing known to the store holds."""
     owner = lane.owner if lane else None
     if owner is None:
-        why = "it is due, and no worker serves its lane now: is one running that can?"
+        why = f"{what} is due, and no worker serves {the_lane} now: is one running that can?"
         return NextStep(NextKind.attempt, why, now_ms)
-    free_at_ms = owner.heard_at_ms + LEASE_MS
+    free_at_ms, heard = owner.heard_at_ms + LEASE_MS, moment(owner.heard_at_ms)
     name = f"process {owner.pid} on {owner.host}"
     if free_at_ms <= now_ms:
         why = (
-            f"its lane was served by {name}, which was last heard from at "
-            f"{moment(owner.heard_at_ms)}: the next worker takes it over; is one running?"
+            f"{the_lane} was served by {name}, which was last heard from at {heard}: the next "
+            "worker takes it over; is one running?"
         )
-        return NextStep(NextKind.attempt, why, now_ms, lane_free_at_ms=free_at_ms)
-    if now_ms - owner.heard_at_ms > SILENT_MS:
+    elif now_ms - owner.heard_at_ms > SILENT_MS:
         why = (
-            f"its lane is served by {name}, which was last heard from at "
-            f"{moment(owner.heard_at_ms)} and may be lost: then its lane is free at "
-            f"{moment(free_at_ms)}"
+            f"{the_lane} is served by {name}, which was last heard from at {heard} and may be "
+            f"lost: then {the_lane} is free at {moment(free_at_ms)}"
         )
     else:
         why = (
-            f"it is due, and goes when {name}, which serves its lane, has room for it; should that "
-            f"process be lost, its lane is free at {moment(free_at_ms)}"
+            f"{what} is due, and {name}, which serves {the_lane}, tries it now or as soon as it "
+            f"has room; should that process be lost, {the_lane} is free at {moment(free_at_ms)}"
         )
     return NextStep(NextKind.attempt, why, now_ms, lane_free_at_ms=free_at_ms)
 
 
 AWAY: Final = (BlockScope.lane, "unreachable")
+RULED: Final = (BlockScope.lane, HELD)
 ENDS: Final = {
+    RULED: "an answer rule holds its lane: then one try goes first and decides",
     AWAY: "its server cannot be reached: one probe an interval goes out and decides, sooner when "
     "new messages come",
     (
         BlockScope.queue,
         "quota",
-    ): "its queue is over its quota for now: then one try goes first and decides",
+    ): "its recipient is over its quota for now: then one try goes first and decides",
     (BlockScope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
     (BlockScope.queue, PACE): "it is due, and goes when its limit has a rate slot for it",
     (BlockScope.message, "retry"): "the delay of its retry level ends then",
     (BlockScope.message, "scheduled"): "its sender asked for that time",
     (BlockScope.message, "later"): "its last try asked for that time",
+    (BlockScope.message, HOURS): "its allowed hours begin then",
+    (BlockScope.queue, HOURS): "its allowed hours begin then",
+    (BlockScope.lane, HOURS): "its allowed hours begin then",
 }
 
 

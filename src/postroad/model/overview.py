@@ -16,6 +16,7 @@ class QueueRow(Struct, frozen=True):
     paused: bool
     block: str
     block_until_ms: int | None
+    """None: until somebody lifts it, or there is none."""
     block_reason: str
     waiting: int
     held: int

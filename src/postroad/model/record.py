@@ -177,11 +177,28 @@ class Collected(Struct, frozen=True):
     next_at_ms: int
 
 
-class Reaped(Struct, frozen=True):
-    """How many lanes lost their owner, and whether anyone in the fleet still owns one."""
+class LostWorker(Struct, frozen=True):
+    """A process that was not heard from, and how many lanes it had."""
 
-    lost: int
+    host: str
+    pid: int
+    lanes: int
+
+
+WORKER_LOST: Final = "a worker was lost, its lanes are free"
+"""What the log says of one."""
+
+
+class Reaped(Struct, frozen=True):
+    """Which workers lost their lanes, and whether anyone in the fleet still owns one."""
+
+    workers: tuple[LostWorker, ...]
     owned: bool
     wishes: int = 0
     """Messages that dead owners were asked to cancel, and are now. While there are some their lanes
     stay shut: reap again."""
+
+    @property
+    def lost(self) -> int:
+        """How many lanes lost their owner."""
+        return sum(worker.lanes for worker in self.workers)

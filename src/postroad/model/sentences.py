@@ -1,9 +1,19 @@
 """Explanations in sentences. Bodies, headers, errors and what may be secret in an address stay out
 of them: a sentence is what gets pasted into a chat."""
 
+from typing import Final
+
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
-from postroad.model.next_step import SILENT_MS, ActiveBlock, NextKind, NextStep
+from postroad.model.next_step import (
+    HELD,
+    PACE,
+    SILENT_MS,
+    ActiveBlock,
+    BlockScope,
+    NextKind,
+    NextStep,
+)
 from postroad.model.states import State
 from postroad.model.tries import Try
 from postroad.model.wording import duration_text, moment, public_name
@@ -32,8 +42,9 @@ def tell_message(
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
     """Describe a queue's state."""
     name = f"Queue {public_name(facts.queue.name)}"
-    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held_back(holds)} " + _next(
-        coming, now_ms
+    return (
+        f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held(holds, now_ms)} "
+        + _next(coming, now_ms)
     )
 
 
@@ -46,10 +57,8 @@ def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_
         served += f" (last heard from at {moment(owner.heard_at_ms)})"
     queues = _count(facts.queues, "queue", "queues")
     name = f"Lane {lane.id} ({lane.transport}, {public_name(lane.server)}, shard {lane.shard})"
-    amounts = _amounts(facts.tallies)
-    return (
-        f"{name}, {served}, has {queues} with {amounts}.{_held_back(holds)} {_next(coming, now_ms)}"
-    )
+    amounts, held = _amounts(facts.tallies), _held(holds, now_ms)
+    return f"{name}, {served}, has {queues} with {amounts}.{held} {_next(coming, now_ms)}"
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -81,7 +90,7 @@ def _next(coming: NextStep, now_ms: int) -> str:
         )
     match coming.what:
         case NextKind.attempt:
-            now = " now" if coming.exact else " as soon as it can be"
+            now = " at once" if coming.exact else " as soon as it can be"
             return f"It is tried{when or now}: {coming.why}."
         case NextKind.probe:
             return f"Its next try comes{when or ' soon'}: {coming.why}."
@@ -103,10 +112,21 @@ def _amounts(tallies: tuple[Tally, ...]) -> str:
     return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _held_back(holds: list[ActiveBlock]) -> str:
-    words = [
-        f"{hold.kind} on the {hold.scope}"
-        + (f" until {moment(hold.until_ms)}" if hold.until_ms is not None else "")
-        for hold in holds
-    ]
-    return f" Held back: {'; '.join(words)}." if words else ""
+def _held(holds: list[ActiveBlock], now_ms: int) -> str:
+    """What holds a queue or a lane, by the words of `because`, and which limits are used up."""
+    words, limits = [], ""
+    for hold in holds:
+        if hold.kind == PACE:
+            limits += f" A limit is used up for now: {hold.reason}."
+            continue
+        ends = hold.until_ms is not None and hold.until_ms > now_ms
+        until = f" until {moment(hold.until_ms or 0)}" if ends else ""
+        words.append(f"{LANE_WORDS.get((hold.scope, hold.kind), hold.kind)}{until}")
+    return (f" Held: {', '.join(words)}." if words else "") + limits
+
+
+LANE_WORDS: Final = {
+    (BlockScope.lane, "paused"): "lane paused",
+    (BlockScope.lane, "unreachable"): "circuit open",
+    (BlockScope.lane, HELD): "lane held",
+}

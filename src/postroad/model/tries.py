@@ -15,4 +15,4 @@ class Try(Struct, frozen=True):
     outcome: Kind
     status: int
     took_ms: int
-    error: str = ""
+    error: str

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from postroad.model.entities import Policy
 from postroad.model.near_names import NamesChecked
-from postroad.model.outcome import Kind
 from postroad.model.texts import HeaderName
+from postroad.model.tries import Try
 
 ANSWER_KEPT_BYTES: Final = 16 << 10
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
@@ -73,19 +73,12 @@ class HookEntry(Struct, frozen=True):
     row: HookRow
 
 
-class AttemptFacts(Struct, frozen=True):
+class AttemptFacts(Try, frozen=True):
     """One try of a webhook: when it was, where it went, and what came of it."""
 
-    number: int
-    started_at_ms: int
-    level: int
-    outcome: Kind
-    status: int
-    took_ms: int
     answered_ms: int
     address: str
     fault: str
-    error: str
 
 
 class Attempt(AttemptFacts, frozen=True):

@@ -30,7 +30,10 @@ from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.privacy import PrivacyStore
 from postroad.ports.private_headers import HeaderStore
+from postroad.ports.recipients import Recipients
 from postroad.ports.rollups import Rollups
+from postroad.ports.rules import RuleStore
+from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
@@ -117,7 +120,7 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Lists(Insight, Overviews, Listings, Bodies, Protocol):
+class Lists(Insight, Overviews, Listings, Bodies, Recipients, Protocol):
     """Queries about messages, queues and lanes."""
 
 
@@ -125,7 +128,7 @@ class Readers(Lists, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
     """Queries, figures, tokens, the audit log, webhook settings: what is kept beside messages."""
 
 
-class Kept(Readers, HeaderStore, PrivacyStore, Protocol):
+class Kept(Readers, HeaderStore, PrivacyStore, SuppressionLists, RuleStore, Protocol):
     """What is stored, beside the messages that wait."""
 
 

@@ -31,7 +31,7 @@ EXPORTS: Final = {
         "name transport policy paused_at block_kind block_until block_reason", walks=True
     ),
     "endpoint": Export("url settings", walks=True),
-    "limit": Export("queue transport server credential rate cost"),
+    "limit": Export("queue transport server credential name lanes rate cost hours zone"),
     "message": Export(
         "id queue accepted_at due expires_at level attempts order_key headers body",
         walks=True,
@@ -41,7 +41,9 @@ EXPORTS: Final = {
         walks=True,
     ),
     "kept_body": Export("id queue order_key ends_at headers body", walks=True),
-    "history": Export("id queue state accepted_at finished_at level attempts took_ms", walks=True),
+    "history": Export(
+        "id queue state accepted_at finished_at level attempts took_ms recipient", walks=True
+    ),
     "attempt": Export(
         "message_id number started_at level outcome status took_ms error",
         walks=True,
@@ -52,13 +54,15 @@ EXPORTS: Final = {
         walks=True,
     ),
     "campaign": Export(
-        "name state reason spec columns total sent failed uncertain created_at started_at ended_at"
+        "name state reason spec columns total sent failed uncertain suppressed "
+        "created_at started_at ended_at"
     ),
     "recipient": Export(
         "campaign n line recipient fields state tries provider_id error_code "
         "sub_type error sent_at answered_at status status_at"
     ),
     "credential": Export("name channel spec created_at"),
+    "suppression": Export("recipient reason at campaign message note"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),
     "letter": Export("mailbox position at expires_at body", walks=True),
     "token": Export("id name scopes role created_at expires_at"),

@@ -6,7 +6,7 @@ from postroad.model.circuit import Circuit
 from postroad.model.facts import Owner
 from postroad.model.holds import one_of
 from postroad.model.overview import LaneRow, MessageCount, QueueRow
-from postroad.model.states import State
+from postroad.model.states import NEVER, State
 
 Row = tuple[Any, ...]
 
@@ -21,7 +21,7 @@ def read_queue(row: Row) -> QueueRow:
         transport,
         paused_at > 0,
         block=kind,
-        block_until_ms=until_ms if kind else None,
+        block_until_ms=until_ms if kind and until_ms < NEVER else None,
         block_reason=reason,
         waiting=waiting,
         held=held,

@@ -12,6 +12,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.ids import first_after
 from postroad.model.privacy import CANCEL_STEP, LAST_STEP, ErasureJob
 from postroad.model.rollup import NAME_MAX
+from postroad.model.suppression import erased_form, list_address
 from postroad.stores.statements import Value
 
 ERASED: Final[Mapping[str, str]] = {
@@ -21,6 +22,7 @@ ERASED: Final[Mapping[str, str]] = {
     "history": "history",
     "history_batch": "history: batches are written anew without the erased messages",
     "attempt": "with its message",
+    "message_recipient": "with its message; named",
     "webhook_try": "with its message",
     "dead": "dead",
     "listed": "history, dead: the index of lists on SQLite",
@@ -33,6 +35,7 @@ ERASED: Final[Mapping[str, str]] = {
     "campaign_import": "campaigns",
     "campaign": "campaigns",
     "credential": "campaigns",
+    "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
     "letter": "mailboxes",
     "mailbox": "mailboxes",
     "queue": "queues",
@@ -45,6 +48,8 @@ ERASED: Final[Mapping[str, str]] = {
     "pace": "queues, limits",
     "pace_count": "queues, limits",
     "pace_share": "queues, limits",
+    "answer_rule": "limits",
+    "rule_hit": "limits",
     "rollup": "figures",
     "audit": "audit: the lines stay, without what they name",
     "erasure": "its own row keeps a digest of the recipient",
@@ -64,6 +69,8 @@ HOLDS_NOTHING: Final[Mapping[str, str]] = {
 }
 """Tables without anything of a tenant, and what they hold."""
 
+WITH_MESSAGE: Final = ("attempt", "webhook_try", "message_recipient")
+"""Tables that are erased with a message, before it."""
 SLICE: Final = 1_000
 """Rows that one transaction looks at: other writers go between two of them."""
 QUEUES_SLICE: Final = 100
@@ -140,12 +147,28 @@ def messages(_job: ErasureJob, _now_ms: int) -> Slice:
 
 def history(job: ErasureJob, _now_ms: int) -> Slice:
     """Finished messages with their tries."""
-    return (yield from _walk(job, "erase_history_find", ("attempt", "webhook_try", "history")))
+    return (yield from _walk(job, "erase_history_find", (*WITH_MESSAGE, "history")))
 
 
 def dead(job: ErasureJob, _now_ms: int) -> Slice:
     """Dead messages with their tries."""
-    return (yield from _walk(job, "erase_dead_find", ("attempt", "webhook_try", "dead")))
+    return (yield from _walk(job, "erase_dead_find", (*WITH_MESSAGE, "dead")))
+
+
+def named(job: ErasureJob, _now_ms: int) -> Slice:
+    """Finished messages that name the recipient, with all that is stored of them."""
+    if not job.subject.recipient:
+        return Erased({})
+    whose = (job.subject.tenant, job.subject.recipient)
+    find = "erase_named_find"
+    ids, last = _found((yield ErasureQuery(find, (*whose, job.after, SLICE, _before(job)))))
+    if not ids:
+        return Erased({})
+    erased = {"idempotency": (yield ErasureQuery("erase_named_keys", (_listed(ids),)))}
+    erased["kept_body"] = yield ErasureQuery("erase_named_bodies", (_listed(ids),))
+    for table in (*WITH_MESSAGE, "history", "dead"):
+        erased[table] = yield ErasureQuery(f"erase_{table}", (_listed(ids),))
+    return Erased(erased, last)
 
 
 def broker(job: ErasureJob, _now_ms: int) -> Slice:
@@ -214,6 +237,20 @@ def recipients(job: ErasureJob, now_ms: int) -> Slice:
     return Erased({"campaign_op": ops, "campaign_message": gone}, campaign if gone else job.after)
 
 
+def suppressions(job: ErasureJob, _now_ms: int) -> Slice:
+    """A tenant's suppression list; of one recipient the digest and the reasons stay."""
+    tenant, recipient = job.subject.tenant, job.subject.recipient
+    if not recipient:
+        count = yield ErasureQuery("erase_suppression", (tenant, SLICE))
+        return Erased({"suppression": count}, 0 if count else None)
+    address = list_address(recipient)
+    if not address:
+        return Erased({})
+    yield ErasureQuery("erase_suppression_digest", (tenant, address, erased_form(tenant, address)))
+    count = yield ErasureQuery("erase_suppression_of", (tenant, address))
+    return Erased({"suppression": count})
+
+
 def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
     """Mailboxes with their letters."""
     whose = (job.subject.tenant, job.subject.recipient)
@@ -242,11 +279,11 @@ def queues(job: ErasureJob, now_ms: int) -> Slice:
 
 
 def limits(job: ErasureJob, _now_ms: int) -> Slice:
-    """Limits of a tenant's lanes."""
+    """Limits of a tenant's lanes, and its answer rules."""
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("pace_count", "pace_share", "pace"):
+    for table in ("pace_count", "pace_share", "pace", "answer_rule", "rule_hit"):
         erased[table] = yield ErasureQuery(f"erase_{table}", (job.subject.tenant,))
     return Erased(erased)
 
@@ -260,7 +297,7 @@ def figures(job: ErasureJob, _now_ms: int) -> Slice:
 
 def audit(job: ErasureJob, _now_ms: int) -> Slice:
     """Lines of the audit log keep who, when and which verb, and lose what they name."""
-    recipient = job.subject.recipient
+    recipient = list_address(job.subject.recipient) or job.subject.recipient
     needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
     values = (job.subject.tenant, needle, job.after, SLICE)
     ids, last = _found((yield ErasureQuery("erase_audit_find", values)))
@@ -274,9 +311,11 @@ STEPS: Final = {
     "history": history,
     "dead": dead,
     "keys": keys,
+    "named": named,
     "broker": broker,
     "campaigns": campaigns,
     "recipients": recipients,
+    "suppressions": suppressions,
     "mailboxes": mailboxes,
     "queues": queues,
     "limits": limits,

@@ -4,7 +4,12 @@ from importlib.resources import files
 
 from postroad.ports.sql import load
 
-__all__ = ["load", "number_of", "read_scripts"]
+__all__ = ["load", "number_of", "read_scripts", "shared_views"]
+
+
+def shared_views() -> dict[str, str]:
+    """The views that read the same in SQLite and PostgreSQL; they are made after the tables."""
+    return read_scripts("postroad.stores", "schema")
 
 
 def read_scripts(package: str, folder: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 WORDS: Final[dict[type, str]] = {
     str: "a text",
+    bytes: "bytes",
     int: "a whole number",
     float: "a number",
     bool: "True or False",
@@ -24,8 +25,10 @@ WORDS: Final[dict[type, str]] = {
     timedelta: "a timedelta",
     NoneType: "None",
 }
-NEEDED: Final = frozenset(("box", "credential", "id", "name", "queue", "tenant", "to", "url"))
-"""Texts that name something: an empty one names nothing."""
+NEEDED: Final = frozenset(
+    ("box", "credential", "id", "name", "queue", "tenant", "to", "url")
+) | frozenset(("actor", "error", "order_key", "prefix", "reason", "state", "text", "verb"))
+"""Texts that name or select something: an empty one does neither."""
 
 
 class VerbParameter(Struct, frozen=True):
@@ -40,7 +43,8 @@ class VerbParameter(Struct, frozen=True):
 
     def check(self, name: str, value: object) -> None:
         """Raise BadInput if the value is of a wrong type. Values are not shown: some are secret."""
-        many = str not in self.kinds and isinstance(value, str | bytes)
+        texts = tuple(kind for kind in self.kinds if kind in (str, bytes))
+        many = isinstance(value, str | bytes) and not isinstance(value, texts)
         if self.kinds and (not isinstance(value, self.kinds) or many):
             raise BadInput(f"{name}= is a {type(value).__name__}: give {_words(self.kinds)}")
         if self.items and isinstance(value, Collection) and not isinstance(value, str):
@@ -61,11 +65,12 @@ def bounded(verbs: C) -> C:
     parameters."""
     for name, method in list(vars(verbs).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(verbs, name, _checking(method))
+            setattr(verbs, name, checking(method))
     return verbs
 
 
-def _checking(method: F) -> F:
+def checking(method: F) -> F:
+    """Make a method check what it is given, by the names and types of its parameters."""
     known = parameters(method)
     names = tuple(known)
 

@@ -1,7 +1,7 @@
 """Controls: cancel and settle messages; pause, resume, unblock and limit queues and lanes."""
 
 from collections.abc import AsyncIterator
-from typing import Literal
+from typing import Literal, Unpack
 
 from postroad.model.control import Cancelled, CancelledAll, CancelState, MessageFilter
 from postroad.model.durations import Duration, seconds_of
@@ -13,13 +13,15 @@ from postroad.model.errors import (
     UnknownMessage,
 )
 from postroad.model.ids import to_number
-from postroad.model.pace import read_limit
+from postroad.model.pace import make_limit
 from postroad.model.wording import public_name
+from postroad.observe.gathering import EventGathering
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
 from postroad.verbs.known_queues import check_queue, unknown_queue
+from postroad.verbs.limits import LimitOptions
 
 ASK_EVERY_S = 0.05
 
@@ -32,6 +34,7 @@ class Controls:
     def __init__(self, store: Store, last_tries: LastTries, log: Log) -> None:
         self._store = store
         self._log = log
+        self._gathering = EventGathering(store.clock)
         self._last_tries = last_tries
 
     async def cancel(self, id: str, tenant: str, wait: Duration) -> Cancelled:  # noqa: A002 - the word that receipts use
@@ -44,6 +47,8 @@ class Controls:
     ) -> AsyncIterator[CancelledAll]:
         """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock
+        if not queue and not order_key:  # nobody cancels everything by leaving something out
+            raise BadInput("say which: a queue, an order_key, or both")
         which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
         work = CancelAll(self._store, which, self._last_tries, _wait_s(wait))
         return self._cancelling(queue, tenant, work)
@@ -101,18 +106,24 @@ class Controls:
         self._tell("queue unblocked", queue, tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self,
+        what: str | int,
+        rate: str | None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        **options: Unpack[LimitOptions],
     ) -> None:
         """Limit the tries of a queue, or, given a lane's number, of all lanes with its
         credential."""
         if isinstance(what, int):
-            await LaneControls(self._store, self._log).limit(what, rate, cost=cost, tenant=tenant)
+            await LaneControls(self._store, self._log).limit(what, rate, tenant=tenant, **options)
             return
-        limit = None if rate is None else read_limit(rate, cost)
+        limit = make_limit(rate, **options)
         await self._store.limit_queue(await self._queue(what, tenant), limit)
 
     def _tell(self, event: str, queue: str, tenant: str) -> None:
-        self._log.info(event, queue=public_name(queue), tenant=tenant)
+        facts = {"queue": public_name(queue), "tenant": tenant}
+        self._gathering.add(self._log.info, event, {}, facts.copy)
 
     async def _queue(self, name: str, tenant: str) -> int:
         queue = await self._store.find_queue(tenant, name)
@@ -135,29 +146,39 @@ class LaneControls:
     def __init__(self, store: Store, log: Log) -> None:
         self._store = store
         self._log = log
+        self._gathering = EventGathering(store.clock)
 
     async def pause(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Pause all queues of a lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=True)
-        self._log.info("lane paused", lane=lane)
+        self._tell("lane paused", lane)
 
     async def resume(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Resume a paused lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=False)
-        self._log.info("lane resumed", lane=lane)
+        self._tell("lane resumed", lane)
 
     async def unblock(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Close a lane's open circuit."""
         await self._store.unblock_lane(await self._known(lane, tenant))
-        self._log.info("circuit closed by hand", lane=lane)
+        self._tell("circuit closed by hand", lane)
 
     async def limit(
-        self, lane: int, rate: str | None, *, cost: int = 1, tenant: str | None = DEFAULT_TENANT
+        self,
+        lane: int,
+        rate: str | None,
+        *,
+        tenant: str | None = DEFAULT_TENANT,
+        **options: Unpack[LimitOptions],
     ) -> None:
-        """Limit the tries of all lanes that share the credential of this one; None lifts it."""
-        limit = None if rate is None else read_limit(rate, cost)
+        """Limit the tries of all lanes that share the credential of this one; None, without hours,
+        lifts the limit."""
+        limit = make_limit(rate, **options)
         if not await self._store.limit_lane(await self._known(lane, tenant), limit):
             raise UnknownLane(f"this road has no lane {lane} any more")
+
+    def _tell(self, event: str, lane: int) -> None:
+        self._gathering.add(self._log.info, event, {}, {"lane": lane}.copy)
 
     async def _known(self, lane: int, tenant: str | None) -> int:
         facts = await self._store.lane_facts(lane)

@@ -13,7 +13,6 @@ from postroad.model.listing import (
     ListRequest,
     ListRow,
     ListScope,
-    RungFacts,
     Shelf,
     gather,
 )
@@ -28,14 +27,6 @@ class ScopeAnswer(Struct, frozen=True):
 
     queues: list[tuple[int, str, str]]
     rungs: list[tuple[int, int, int, int, int, str]]
-
-    def scope(self) -> ListScope:
-        """The same by number."""
-        rungs = [RungFacts(*row) for row in self.rungs]
-        return ListScope(
-            {number: (tenant, name) for number, tenant, name in self.queues},
-            {rung.id: rung for rung in rungs},
-        )
 
 
 SCOPE: Final = msgspec.json.Decoder(ScopeAnswer)
@@ -57,13 +48,14 @@ class PostgresListing(PostgresBase):
         found = SCOPE.decode(text)
         if len(found.queues) > most or len(found.rungs) > RUNGS_MAX:
             return None
-        return found.scope()
+        return ListScope.of(found.queues, found.rungs)
 
     async def list_names(self, queues: Sequence[int], rungs: Sequence[int]) -> ListScope:
         """Some queues and rungs."""
         self._check_open()
         values = (list(queues), list(rungs))
-        return SCOPE.decode(await self._lists.one("lists", "list_names", values)).scope()
+        found = SCOPE.decode(await self._lists.one("lists", "list_names", values))
+        return ListScope.of(found.queues, found.rungs)
 
     async def list_messages(self, request: ListRequest) -> FoundRows:
         """The first messages between two ids."""

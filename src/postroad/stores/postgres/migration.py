@@ -10,9 +10,9 @@ from msgspec import Struct
 from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
 from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, connected
 from postroad.stores.postgres.errors import MIGRATE, UNFINISHED
-from postroad.stores.sql import number_of, read_scripts
+from postroad.stores.sql import number_of, read_scripts, shared_views
 
-TABLES: Final = read_scripts("postroad.stores.postgres", "schema/tables")
+TABLES: Final = read_scripts("postroad.stores.postgres", "schema/tables") | shared_views()
 FUNCTIONS: Final = read_scripts("postroad.stores.postgres", "schema/functions")
 MIGRATIONS: Final = read_scripts("postroad.stores.postgres", "migrations")
 BASELINE: Final = 100

@@ -10,6 +10,7 @@ from postroad.stores.postgres.listing import PostgresListing
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
 from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
+from postroad.stores.postgres.recipients import PostgresRecipients
 from postroad.stores.postgres.recording import PostgresRecording
 from postroad.stores.postgres.rollups import PostgresRollups
 from postroad.stores.postgres.sending import PostgresSending
@@ -18,6 +19,8 @@ from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
 from postroad.stores.postgres.webhooks import PostgresWebhooks
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.rules import RuleTable
+from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
 
@@ -34,11 +37,14 @@ class PostgresStore(
     PostgresRollups,
     PostgresListing,
     PostgresBodies,
+    PostgresRecipients,
     PostgresTicks,
     AuditTable,
     StoredHeaders,
     PostgresMailboxes,
+    RuleTable,
     TokenTable,
+    SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,
 ):

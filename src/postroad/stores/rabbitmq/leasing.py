@@ -1,5 +1,7 @@
 """Claims lanes and reads messages from the tables in memory, and records results."""
 
+import os
+import socket
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -9,6 +11,7 @@ from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.record import (
     Claim,
     Look,
+    LostWorker,
     Reading,
     Reaped,
     Record,
@@ -119,15 +122,15 @@ class RabbitLeases(RabbitWorkers):
         """Free the lanes of silent owners of this process. A process that died gave its messages
         back when its connection closed."""
         before_ms = self.clock.now_ms() - dead_after_ms
-        lost = 0
+        lost = []
         for owner in [each for each, at_ms in self._owners.items() if at_ms < before_ms]:
             lanes = self.delivered.owned_by(owner)
             for each in lanes:
                 _ = self.delivered.free(each.lane.id, lost=True)  # it wakes the pollers itself
             if lanes:
                 self._reaped.add(owner)
-            lost += len(lanes)
-        return Reaped(lost, self.delivered.any_owned)
+                lost.append(LostWorker(socket.gethostname(), os.getpid(), len(lanes)))
+        return Reaped(tuple(lost), self.delivered.any_owned)
 
     async def leave(self, owner: int) -> None:
         """Give everything back and leave."""

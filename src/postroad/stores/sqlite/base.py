@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from postroad.model.errors import NotOpen
-from postroad.model.record import Reaped
+from postroad.model.record import WORKER_LOST, Reaped
 from postroad.model.states import NEVER
 from postroad.observe.log import make_log
 from postroad.ports.clock import Clock
@@ -63,8 +63,10 @@ class SqliteBase(Statements):
             self._reader = Writer(reader, self._drive(), self.bell.ring, reads=True)
             # The lock proves that every other owner of this file is dead.
             # What these were asked to cancel is cancelled first.
-            while (await self.write("reap", self._reap_all)).wishes:
+            while (reaped := await self.write("reap", self._reap_all)).wishes:
                 pass
+            for lost in reaped.workers:
+                self.log.warning(WORKER_LOST, host=lost.host, pid=lost.pid, lanes=lost.lanes)
         except BaseException:
             await self.close()
             raise
@@ -108,9 +110,9 @@ class SqliteBase(Statements):
         """Run a statement in the reader's transaction; answers its rows."""
         return await self.read(label, lambda db: db.all(name, *values))
 
-    async def changes(self, label: str, name: str, *values: Value) -> bool:
-        """Run a statement; answers, when it is on the disk, whether it changed any row."""
-        return await self.write(label, lambda db: db.changed(name, *values) > 0, durable=True)
+    async def count(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement; answers, when it is on the disk, how many rows it changed."""
+        return await self.write(label, lambda db: db.changed(name, *values), durable=True)
 
     async def insert(self, label: str, name: str, *values: Value) -> int:
         """Run a statement; answers, when it is on the disk, the number of its row."""

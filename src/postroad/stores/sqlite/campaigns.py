@@ -14,7 +14,7 @@ from postroad.model.campaign import (
     Spec,
     Verb,
 )
-from postroad.ports.campaigns import Import, NewRows
+from postroad.ports.campaigns import Import, Intents, NewRows
 from postroad.stores.campaign_rows import read_campaign, text
 from postroad.stores.campaign_tables import CampaignTables
 from postroad.stores.sqlite import campaign_jobs, campaign_recipients
@@ -125,7 +125,7 @@ class SqliteCampaignJobs(CampaignFile):
         rows = await self._sql.select("campaigns", "ops_queued", job.id, after, limit)
         return [Row(*row) for row in rows]
 
-    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
+    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> Intents:
         """Note that these are about to be sent."""
         return await self._write(campaign_jobs.intend, owner, job, ns, self._now_ms)
 
@@ -133,10 +133,10 @@ class SqliteCampaignJobs(CampaignFile):
         """Write results of calls."""
         return await self._write(campaign_jobs.record, campaign, results)
 
-    async def reap(self, heirs: Sequence[int] = ()) -> int:
+    async def reap(self, heirs: Sequence[int] = (), repeats: Sequence[str] = ()) -> int:
         """Free the jobs of owners that were not heard from."""
         only_owner = heirs[0] if heirs else 0
-        return await self._write(campaign_jobs.reap, only_owner, self._now_ms)
+        return await self._write(campaign_jobs.reap, only_owner, repeats, self._now_ms)
 
     async def log(self) -> list[str]:
         """Finalise campaigns whose jobs are over."""

@@ -39,7 +39,7 @@ def reap(db: Database, heard_before_ms: int, now_ms: int) -> Reaped:
         wishes = db.all("unwanted", heard_before_ms, WISHES_MAX)
         if wishes:
             recording.cancel_all(db, wishes, now_ms)
-            return Reaped(0, owned=True, wishes=len(wishes))
+            return Reaped((), owned=True, wishes=len(wishes))
     return leases.reap(db, heard_before_ms)
 
 

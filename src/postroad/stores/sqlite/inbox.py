@@ -8,11 +8,14 @@ import msgspec
 from postroad.model.block import Block, BlockKind
 from postroad.model.entities import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
 from postroad.model.errors import QueueGone
+from postroad.model.hours import OpenHours
 from postroad.model.ladder import LAST_POLLED_LEVEL
+from postroad.model.recipients import PACKED_TO
 from postroad.model.states import NEVER
 from postroad.model.unused import GONE
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.noting import note_recipients
 
 KEY_TTL_MS: Final = 24 * 3600 * 1000
 POLICY_DECODER: Final = msgspec.json.Decoder(Policy)
@@ -65,19 +68,27 @@ def queue_row(db: Database, tenant: str, name: str) -> Row | None:
 def read_queue(db: Database, row: Row) -> Queue:
     """A queue from its row."""
     number, tenant, name, policy, paused_at, kind, until, reason, streak, since, *rest = row
-    resumed_at, *ledgers = rest
+    resumed_at, limited = rest
+    lanes = tuple(lane for (lane,) in db.all("queue_lanes", number))
+    limits = limits_of(db, number, lanes[0]) if limited else []
     block = Block(BlockKind(kind), until, reason, streak, since) if kind else None
     return Queue(
         id=number,
         tenant=tenant,
         name=name,
         policy=POLICY_DECODER.decode(policy),
-        lanes=tuple(lane for (lane,) in db.all("queue_lanes", number)),
+        lanes=lanes,
         block=block,
         paused=bool(paused_at),
         resumed_at_ms=resumed_at,
-        ledgers=tuple(ledger for ledger in ledgers if ledger),
+        ledgers=tuple(limit[0] for limit in limits if limit[5]),
+        hours=tuple(OpenHours(*limit[7:9]) for limit in limits if limit[7]),
     )
+
+
+def limits_of(db: Database, queue: int, lane: int) -> list[Row]:
+    """The rows of all limits of a queue: those of its lane, then its own."""
+    return db.all("paces_of_lane", lane) + db.all("pace_of_queue", queue)
 
 
 def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
@@ -85,6 +96,7 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
     answers: list[Accepted] = []
     rows: list[Row] = []
     wakes: dict[int, int] = {}
+    named: list[Draft] = []
     for draft in drafts:
         first = _first_use(db, draft) if draft.key else None
         if first is not None:
@@ -107,9 +119,13 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
                 draft.body,
             )
         )
+        if PACKED_TO in draft.headers:
+            named.append(draft)
         wakes[rung] = min(wakes.get(rung, NEVER), draft.due_ms)
         answers.append(Accepted(draft.id))
     db.many("message_insert", rows)
+    if named:
+        note_recipients(db, named)
     if rows and rows[0][0] <= db.listed_until:  # the clock was set back
         db.many("list_put_one", [(draft.queue, draft.id) for draft in drafts])
     for rung, due_ms in wakes.items():

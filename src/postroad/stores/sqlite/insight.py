@@ -107,7 +107,7 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     if ended.state is State.delivered:  # the try that delivered is the history row itself
         started_at = finished_at - took_ms
         status = db.number("delivered_status", number) or 0
-        log += (Try(attempts, started_at, level, Kind.delivered, status, took_ms),)
+        log += (Try(attempts, started_at, level, Kind.delivered, status, took_ms, ""),)
     queue, paused_at = _queue(db, queue_id)
     return MessageFacts(number, accepted_at, queue, paused_at, log, ended=ended)
 
@@ -119,7 +119,7 @@ def queue_facts(db: Database, tenant: str, name: str, now_ms: int) -> QueueFacts
         return None
     queue = read_queue(db, row)
     lanes = tuple(lane for number in queue.lanes if (lane := _lane(db, number)))
-    tallies = _tallies(db, "queue_tally", queue.id, now_ms)
+    tallies = _tallies(db, queue.id, 0, now_ms)
     paces = pace_facts(db, queue.id, queue.lanes[0], now_ms)
     dead = db.number("dead_count", queue.id) or 0
     return QueueFacts(queue, row[4], lanes, tallies, dead, paces)
@@ -131,12 +131,12 @@ def lane_facts(db: Database, number: int, now_ms: int) -> LaneFacts | None:
     if lane is None:
         return None
     queues = db.number("lane_queue_count", number) or 0
-    tallies = _tallies(db, "lane_tally", number, now_ms)
+    tallies = _tallies(db, 0, number, now_ms)
     return LaneFacts(lane, queues, tallies, pace_facts(db, 0, number, now_ms))
 
 
-def _tallies(db: Database, query: str, number: int, now_ms: int) -> tuple[Tally, ...]:
-    rows = db.all(query, number, now_ms)
+def _tallies(db: Database, queue: int, lane: int, now_ms: int) -> tuple[Tally, ...]:
+    rows = db.all("tallies", queue, lane, now_ms)
     return tuple(Tally(lane, State(state), *rest) for lane, state, *rest in rows)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Lane, LaneKey, Message, Rung
-from postroad.model.record import Look, Reading, Reaped, Release, View, Want
+from postroad.model.record import Look, LostWorker, Reading, Reaped, Release, View, Want
 from postroad.model.states import NEVER
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
@@ -113,14 +113,15 @@ def held(db: Database, owner: int) -> set[tuple[int, int]]:
 
 def reap(db: Database, heard_before_ms: int) -> Reaped:
     """Free the lanes of processes that were not heard from; each has lost a lease."""
-    lost = 0
-    for (owner,) in db.all("dead_owners", heard_before_ms):
-        for lane, _ in db.all("owned_lanes", owner):
+    lost = []
+    for owner, host, pid in db.all("dead_owners", heard_before_ms):
+        lanes = [lane for lane, _ in db.all("owned_lanes", owner)]
+        for lane in lanes:
             db.run("lose_lane", lane)
             _ = open_lane(db, lane)  # the rings are in `db`
-            lost += 1
+        lost.append(LostWorker(host, pid, len(lanes)))
         db.run("reap", owner)
-    return Reaped(lost, db.one("any_owned") is not None)
+    return Reaped(tuple(lost), db.one("any_owned") is not None)
 
 
 def disown(db: Database, owner: int, keep: Sequence[int] = ()) -> None:

@@ -12,12 +12,11 @@ from postroad.model.listing import (
     ListRequest,
     ListRow,
     ListScope,
-    RungFacts,
     Shelf,
     gather,
 )
 from postroad.stores.sqlite.base import SqliteBase
-from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.database import Database
 
 RUNGS_MAX: Final = 1_000
 PASSED_MAX: Final = 2_000
@@ -49,7 +48,8 @@ class SqliteListing(SqliteBase):
                 queues = db.all("list_queues_named", tenant, queue)
             if len(queues) > most:
                 return None
-            scope = _scope(queues, db.all("list_rungs", _ids(n for n, *_ in queues), "[]", now_ms))
+            rungs = db.all("list_rungs", _ids(n for n, *_ in queues), "[]", now_ms)
+            scope = ListScope.of(queues, rungs)
             return scope if len(scope.rungs) <= RUNGS_MAX else None
 
         return await self.read("lists", find)
@@ -59,7 +59,7 @@ class SqliteListing(SqliteBase):
         values, now_ms = (_ids(queues), _ids(rungs)), self.clock.now_ms()
         return await self.read(
             "lists",
-            lambda db: _scope(
+            lambda db: ListScope.of(
                 db.all("list_queue_names", *values), db.all("list_rungs", "[]", values[1], now_ms)
             ),
         )
@@ -98,14 +98,6 @@ def index(db: Database, edge: int) -> int | None:
         db.run("list_mark_write", to)
         db.listed_until = to
     return None if last is None else to
-
-
-def _scope(queues: Iterable[Row], rungs: Iterable[Row]) -> ListScope:
-    facts = [RungFacts(*row) for row in rungs]
-    return ListScope(
-        {number: (tenant, name) for number, tenant, name in queues},
-        {rung.id: rung for rung in facts},
-    )
 
 
 def _ids(numbers: Iterable[int]) -> str:

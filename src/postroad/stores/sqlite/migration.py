@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Final
 
 from postroad.model.errors import SchemaTooNew, SchemaTooOld
-from postroad.stores.sql import number_of, read_scripts
+from postroad.stores.sql import number_of, read_scripts, shared_views
 from postroad.stores.sqlite.database import APPLICATION_ID, Database, named_errors
 
-SCHEMA: Final = read_scripts("postroad.stores.sqlite", "schema")
+SCHEMA: Final = read_scripts("postroad.stores.sqlite", "schema") | shared_views()
 """The tables as they are now, by topic."""
 MIGRATIONS: Final = read_scripts("postroad.stores.sqlite", "migrations")
 """What changes the tables of earlier releases, in order."""

@@ -22,6 +22,7 @@ from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.audit import AuditTable
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.rules import RuleTable
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
@@ -34,10 +35,12 @@ from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
+from postroad.stores.sqlite.recipients import SqliteRecipients
 from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
+from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
 RETAIN_SLICE: Final = 1_000
@@ -224,15 +227,20 @@ class SqliteStore(
     SqliteRollups,
     SqliteListing,
     SqliteBodies,
+    SqliteRecipients,
     SqlitePacing,
     SqliteTicks,
     AuditTable,
     SqliteErasing,
     StoredHeaders,
     SqliteMailboxes,
+    RuleTable,
     TokenTable,
+    SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,
     SqliteJoining,
 ):
     """One file, one process."""
+
+    erasure_cancel_ids = SqliteControl.cancel

@@ -6,7 +6,7 @@ from typing import Final
 from pamqp import frame as pamqp_frame
 
 END: Final = 0xCE
-METHOD, HEADER, BODY, HEARTBEAT_KIND = 1, 2, 3, 8
+METHOD, HEADER, BODY = 1, 2, 3
 PREFACE: Final = b"AMQP\x00\x00\x09\x01"
 HEARTBEAT: Final = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 

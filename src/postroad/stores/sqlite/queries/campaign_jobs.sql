@@ -44,13 +44,15 @@ select x.place from job j join campaign x on x.id = j.campaign_id
 update job set lease_until = ?2 where owner = ?1 and id in (select value from json_each(?3))
 
 -- name: jobs_pulse
--- Read how an owner's jobs stand. A credential is blocked too while its lane is paused or its
--- circuit open.
+-- Read how an owner's jobs stand. A credential is blocked too while its lane or queue is paused or blocked, or the
+-- lane's circuit open: for two seconds more each time, since all of that may end early.
 select j.id, x.state,
        max(c.blocked_until, coalesce((
-         select max(case when l.paused_at > 0 then ?2 + 2000 else l.circuit_until end) from lane l
-          where l.tenant = c.tenant and l.credential = c.name
-            and (c.kind = 'twilio' and l.transport = 'sms' or c.kind = 'webhook' and l.transport = 'webhook' and l.server = 'any')
+         select max(min(?2 + 2000, case when l.paused_at > 0 then ?2 + 2000 else l.circuit_until end)) from lane l
+          where l.tenant = c.tenant and l.transport = c.kind and l.server = c.name and l.credential = c.name
+       ), 0), coalesce((
+         select min(?2 + 2000, case when q.paused_at > 0 then ?2 + 2000 else q.block_until end) from queue q
+          where q.tenant = c.tenant and q.name = c.kind || ':' || c.name
        ), 0)), c.block_reason
   from job j join campaign x on x.id = j.campaign_id join credential c on c.id = x.credential
  where j.owner = ?1 and j.id in (select value from json_each(?3))
@@ -92,6 +94,15 @@ returning n
 select o.n, o.tries, m.recipient, m.fields
   from campaign_op o join campaign_message m on m.campaign_id = o.campaign_id and m.n = o.n
  where o.job_id = ?1 and o.n > ?2 and o.state = 'queued' order by o.n limit ?3
+
+-- name: campaign_suppresses
+-- Read a campaign's tenant, if a suppression list holds for it.
+select tenant from campaign
+ where id = ?1 and (select 1 from suppression s where s.tenant in (campaign.tenant, '*') limit 1)
+
+-- name: recipients_named
+-- Read recipients by a JSON list of their numbers.
+select n, recipient from campaign_message where campaign_id = ?1 and n in (select value from json_each(?2))
 
 -- name: op_intend
 -- Note, before the call, that a recipient is about to be sent to; answers the number of this try.

@@ -53,23 +53,14 @@ select count(*) from (
      and (select m.due from message m where m.rung_id = r.id order by m.place, m.id limit 1) <= ?3
   limit ?6)
 
--- name: queue_tally
--- Count a queue's unfinished messages by lane, state, level and what holds them.
+-- name: tallies
+-- Count the unfinished messages of a queue or of a lane (the other is 0) by lane, state, level and what holds them.
 select h.lane_id,
-       case when h.level < 0 then 'uncertain' when h.ends > ?2 then 'held' else 'waiting' end,
+       case when h.level < 0 then 'uncertain' when h.ends > ?3 then 'held' else 'waiting' end,
        m.level, count(*), min(m.due),
-       case when h.level >= 0 and h.ends > ?2 then h.because else '' end
+       case when h.level >= 0 and h.ends > ?3 then h.because else '' end
   from hold h join message m on m.rung_id = h.rung_id
- where h.queue_id = ?1 group by 1, 2, 3, 6
-
--- name: lane_tally
--- Count a lane's unfinished messages by state, level and what holds them.
-select h.lane_id,
-       case when h.level < 0 then 'uncertain' when h.ends > ?2 then 'held' else 'waiting' end,
-       m.level, count(*), min(m.due),
-       case when h.level >= 0 and h.ends > ?2 then h.because else '' end
-  from hold h join message m on m.rung_id = h.rung_id
- where h.lane_id = ?1 group by 1, 2, 3, 6
+ where h.queue_id = ?1 or h.lane_id = ?2 group by 1, 2, 3, 6
 
 -- name: dead_count
 -- Count the dead messages of a queue.

@@ -23,7 +23,8 @@ delete from process where id = ?1
 
 -- name: dead_owners
 -- Find owners of lanes that were not heard from since a time.
-select distinct l.owner from lane l left join process p on p.id = l.owner
+select distinct l.owner, coalesce(p.host, ''), coalesce(p.pid, 0)
+  from lane l left join process p on p.id = l.owner
  where l.owner is not null and coalesce(p.beat_at, 0) <= ?1
 
 -- name: reap

@@ -41,6 +41,6 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 
 -- name: tries_of
 -- List the tries of a webhook message, in order.
-select number, started_at, level, outcome, status, took_ms, answered_ms, address, fault, error,
+select number, started_at, level, outcome, status, took_ms, error, answered_ms, address, fault,
        headers, answer
   from webhook_try where message_id = ?1 order by id

@@ -45,7 +45,7 @@ begin
     v_tries := v_tries::jsonb || jsonb_build_object(
       'number', v_at.rest -> 'ended' -> 'attempts', 'level', v_at.rest -> 'ended' -> 'level',
       'started_at_ms', (v_at.rest -> 'ended' ->> 'at_ms')::bigint - (v_at.rest ->> 'took')::bigint,
-      'outcome', 'delivered', 'took_ms', v_at.rest -> 'took',
+      'outcome', 'delivered', 'took_ms', v_at.rest -> 'took', 'error', '',
       'status', coalesce((select t.status from webhook_try t where t.message_id = p_id and t.outcome = 'delivered'
                            order by t.number desc limit 1), 0));
   end if;

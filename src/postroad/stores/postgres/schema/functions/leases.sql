@@ -104,7 +104,7 @@ declare
   v_owner bigint;
   v_lanes bigint[];
   v_unwanted bigint[];
-  v_lost int := 0;
+  v_lost jsonb := '[]';
   v_wishes int := 0;
   v_rings jsonb := '[]';
 begin
@@ -132,7 +132,10 @@ begin
      where id = v_owner;
     update lane set owner = null, crashes = crashes + 1 where id = any (v_lanes);
     v_rings := v_rings || open_lanes(v_lanes);
-    v_lost := v_lost + cardinality(v_lanes);
+    if cardinality(v_lanes) > 0 then
+      v_lost := v_lost || (select jsonb_build_object('host', p.host, 'pid', p.pid, 'lanes', cardinality(v_lanes))
+                             from process p where p.id = v_owner);
+    end if;
   end loop;
   return json_build_object('now', now_ms(), 'lost', v_lost, 'rings', v_rings, 'wishes', v_wishes,
                            'owned', exists (select from process where owning));

@@ -1,0 +1,25 @@
+-- What holds messages back although they are due: `because` says why, `ends` until when. `ends` is
+-- "never" while nobody can know: until somebody acts, or until a probe closes a circuit.
+-- Nothing holds them when `ends` is in the past.
+
+-- For each queue and lane: a pause, an open circuit (without strikes an answer rule has opened it), or the
+-- queue's block. Ask for one pair.
+create view queue_hold as
+select q.id as queue_id, l.id as lane_id, l.tenant, l.transport,
+       case when q.paused_at > 0 or l.paused_at > 0 or l.circuit_opened > 0 then 4611686018427387904
+            else q.block_until end as ends,
+       case when q.paused_at > 0 then 'paused'
+            when q.block_kind = 'disabled' then 'disabled: ' || q.block_reason
+            when l.paused_at > 0 then 'lane paused'
+            when l.circuit_opened > 0 and l.circuit_strikes = 0 then 'lane held: ' || l.circuit_reason
+            when l.circuit_opened > 0 then 'circuit open: ' || l.circuit_reason
+            when q.block_kind <> '' then q.block_kind || ': ' || q.block_reason
+            else '' end as because
+  from queue q, lane l;
+
+-- For each rung: the same, or the exhausted head of its order group.
+create view hold as
+select r.id as rung_id, r.queue_id, r.lane_id, r.level, h.tenant, h.transport,
+       case when r.held <> '' then 4611686018427387904 else h.ends end as ends,
+       case when r.held <> '' then 'head ' || r.held else h.because end as because
+  from rung r join queue_hold h on h.queue_id = r.queue_id and h.lane_id = r.lane_id;

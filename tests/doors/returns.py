@@ -1,0 +1,130 @@
+"""Doors for what comes back about mail, and for recipients that people name."""
+
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from postroad.campaigns.reading import BadFile
+from postroad.campaigns.suppression_files import SuppressionReader, _time_ms
+from postroad.model.errors import BadInput
+from postroad.model.keyring import KeyRing
+from postroad.model.mail_links import MailLinks
+from postroad.model.mail_report import read_reports
+from postroad.model.suppression import normal_recipient
+from postroad.transports.suppression_gate import _despite
+from postroad.verbs.mail_reports import _references
+from tests.doors.shape import BARE, Door
+
+STATUS = (
+    b"Content-Type: multipart/report; boundary=x\n\n--x\n"
+    b"Content-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\n"
+)
+
+
+def recipient(data: bytes) -> None:
+    """A mail address or a number, of anybody."""
+    normal_recipient(data.decode("latin-1"))
+
+
+LINKS = MailLinks(KeyRing([("a", b"1" * 32)], bytes), "https://x", "bounces.example.com")
+
+
+def links(data: bytes) -> None:
+    """What somebody says that we have signed."""
+    text = data.decode("latin-1")
+    assert LINKS.subscriber(text) is None
+    assert LINKS.number(text) is None
+    assert not LINKS.is_for(text, text)
+    assert LINKS.returned(text) == ""
+
+
+def suppressions(data: bytes) -> None:
+    """A file of entries, as NDJSON."""
+    with NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        for _ in SuppressionReader(Path(file.name), "ndjson", "a", 1).batches():
+            pass
+
+
+DOORS = (
+    Door(
+        "a recipient",
+        recipient,
+        (
+            "model/mail_address.py:ATOMS",
+            "model/mail_address.py:LABEL",
+            "model/mail_address.py:PLAIN",
+            "model/mail_address.py:_check_local",
+            "model/mail_address.py:_domain",
+            "model/mail_address.py:_ascii",
+            "model/phone_number.py:PHONE",
+            "model/suppression.py:DIGEST",
+        ),
+        frames=(BARE, (b"a@", b".com"), (b"a.", b"@example.com"), (b"+", b"x"), (b"sha256:", b"")),
+        shapes={
+            "many dots": lambda n: b"a." * (n // 2) + b"@example.com",
+            "many labels": lambda n: b"a@" + b"b." * (n // 2) + b"com",
+            "many labels beyond ASCII": lambda n: b"a@" + b"\xfc." * (n // 2) + b"com",
+        },
+        raises=(BadInput,),
+    ),
+    Door(
+        "a reference and an unsubscribe link",
+        links,
+        ("model/mail_links.py:SUBSCRIBER",),
+        frames=(BARE, (b"b-", b"@bounces.example.com")),
+    ),
+    Door(
+        "a bounce or a complaint",
+        lambda data: [
+            list(_references((*one.recipients, *one.marks))) for one in read_reports(data)
+        ],
+        (
+            "model/mail_report.py:_parts",
+            "model/mail_report.py:_fields",
+            "model/mail_report.py:read_reports",
+            "verbs/mail_reports.py:REFERENCE",
+        ),
+        frames=(
+            BARE,
+            (b"Content-Type: multipart/report; boundary=", b"\n\n"),
+            (b"Content-Type: multipart/report; boundary=x\n\n--x\n", b"\n--x--"),
+            (STATUS, b"\n\n--x--"),
+            (b"To: b-", b"@x\n" + STATUS + b"Action: failed\n\n--x--"),
+        ),
+        shapes={
+            "many headers": lambda n: b"a: b\n" * (n // 5),
+            "one header many times folded": lambda n: b"a: b\n" + b" c\n" * (n // 3),
+            "many parts": lambda n: (
+                b"Content-Type: multipart/report; boundary=x\n\n" + b"--x\n\n" * (n // 5)
+            ),
+            "many recipients": lambda n: STATUS + b"Action: failed\n\n" * (n // 16),
+        },
+    ),
+    Door(
+        "what a message is sent despite",
+        _despite,
+        ("transports/suppression_gate.py:DESPITE",),
+        frames=(BARE, (b'{"despite": ["', b'"]}')),
+        shapes={"deep": lambda n: b"[" * n},
+    ),
+    Door(
+        "a suppression list",
+        suppressions,
+        ("campaigns/suppression_files.py:LINES",),
+        frames=(BARE, (b'{"recipient": "', b'"}\n')),
+        shapes={
+            "many lines": lambda n: b'{"recipient":"a@b.c"}\n' * (n // 22),
+            "many bad lines": lambda n: b"{\n" * (n // 2),
+            "deep": lambda n: b"[" * n,
+        },
+        raises=(BadFile,),
+    ),
+    Door(
+        "a time in a suppression list",
+        lambda data: _time_ms(data.decode("latin-1")),
+        ("campaigns/suppression_files.py:_time_ms",),
+        frames=(BARE, (b"2026-01-31T12:00:00", b"Z")),
+        raises=(BadInput,),
+    ),
+)
