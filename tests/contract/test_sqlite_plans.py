@@ -87,6 +87,8 @@ WALKS: Final = {
     "token_page": "asked by people, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
     "rollups": "asked by people, over what it has read",
+    "rule_hit": "the walk is over the times of one rule on one lane",
+    "rules_version": "walks an index of rules, which people make",
     "workers": "asked by people, over processes",
     "trouble": "asked by people and for metrics, never by the engine",
     "unused_queues": "the walk is over one slice",
@@ -110,6 +112,7 @@ WALKS: Final = {
 }
 SORTS: Final = {
     "rollups": "asked by people, over at most so many buckets",
+    "rule_hit": "the times of one rule on one lane",
     "campaign_exact": "at most four groups, of one campaign",
     "dead_owners": "over processes that have died",
     "campaigns_of_tenant": "asked by people, over one tenant's campaigns",
