@@ -100,9 +100,9 @@ async def test_every_route_that_changes_something_is_audited() -> None:
 
 async def test_secrets_and_bodies_are_in_no_line(stand: Stand) -> None:
     url = f"https://user:{SECRET}@198.51.100.1/hook?token={SECRET}"
-    await stand.say("POST", "/v1/endpoints", {"url": url, "secrets": [SECRET]})
+    await stand.say("PUT", "/v1/webhooks", {"url": url, "secrets": [SECRET]})
     good = {"url": f"https://198.51.100.1/hook?token={SECRET}", "headers": {"x-key": SECRET}}
-    await stand.say("POST", "/v1/endpoints", good)
+    await stand.say("PUT", "/v1/webhooks", good)
     await stand.say("POST", "/v1/tokens", {"name": "one"})
     found = await lines(stand)
     assert len(found) >= 2

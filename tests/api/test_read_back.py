@@ -47,7 +47,7 @@ MESSAGE = {
 LIMIT = {"rate": "50/s,1000/h", "cost": 2}
 
 SET: dict[str, dict[str, Any]] = {
-    "/v1/endpoints": ENDPOINT,
+    "/v1/webhooks": ENDPOINT,
     "/v1/credentials": CREDENTIAL,
     "/v1/tokens": TOKEN | ROLE,
     "/v1/mailboxes": MAILBOX,
@@ -90,15 +90,15 @@ def test_every_field_that_can_be_set_is_read_back_below() -> None:
     campaigns = {"/v1/campaigns", "/v1/campaigns/{name}/edit", "/v1/campaigns/{name}/clone"}
     assert set(of_a_body()) == {*SET, *DO, *campaigns}
     assert {path: unread(path) for path in SET if unread(path)} == {}
-    del SET["/v1/endpoints"]["ladder"]
-    assert unread("/v1/endpoints") == {"ladder"}
-    SET["/v1/endpoints"]["ladder"] = STEPS
+    del SET["/v1/webhooks"]["ladder"]
+    assert unread("/v1/webhooks") == {"ladder"}
+    SET["/v1/webhooks"]["ladder"] = STEPS
 
 
 async def test_an_endpoint(stand: Stand) -> None:
-    said = (await stand.say("POST", "/v1/endpoints", ENDPOINT)).json()
-    shown = (await stand.say("GET", "/v1/endpoints", query={"url": URL})).json()
-    (listed,) = (await stand.say("GET", "/v1/endpoints")).json()["endpoints"]
+    said = (await stand.say("PUT", "/v1/webhooks", ENDPOINT)).json()
+    shown = (await stand.say("GET", "/v1/webhooks", query={"url": URL})).json()
+    (listed,) = (await stand.say("GET", "/v1/webhooks")).json()["webhooks"]
     assert said == shown == listed
     for name in ("url", "reject", "names", "ladder"):
         assert shown[name] == ENDPOINT[name]
@@ -106,8 +106,8 @@ async def test_an_endpoint(stand: Stand) -> None:
     assert shown["keep_bodies_ms"] == 60_000
     assert (shown["secrets"], shown["headers"]) == (1, ["x-shop"])
     again = {"type": "exponential", "retries": 3, "base_ms": 500, "cap_ms": 9_000}
-    assert (await stand.say("POST", "/v1/endpoints", {"url": URL, "ladder": again})).status == 200
-    assert (await stand.say("GET", "/v1/endpoints", query={"url": URL})).json()["ladder"] == again
+    assert (await stand.say("PUT", "/v1/webhooks", {"url": URL, "ladder": again})).status == 200
+    assert (await stand.say("GET", "/v1/webhooks", query={"url": URL})).json()["ladder"] == again
 
 
 async def test_a_credential(stand: Stand) -> None:

@@ -21,7 +21,6 @@ from postroad.api.routes import (
     campaigns,
     credentials,
     dead,
-    endpoints,
     figures,
     health,
     keys,
@@ -33,6 +32,7 @@ from postroad.api.routes import (
     queues,
     stats,
     tokens,
+    webhooks,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
 from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
@@ -80,7 +80,7 @@ ROUTES: Final = (
     *batch.ROUTES,
     *dead.ROUTES,
     *queues.ROUTES,
-    *endpoints.ROUTES,
+    *webhooks.ROUTES,
     *stats.ROUTES,
     *figures.ROUTES,
     *campaigns.ROUTES,

@@ -10,7 +10,6 @@ from postroad.cli import (
     dead,
     demo,
     doctor,
-    endpoints,
     figures,
     keys,
     listen,
@@ -24,6 +23,7 @@ from postroad.cli import (
     stores,
     tokens,
     top,
+    webhooks,
 )
 from postroad.cli.options import Group
 from postroad.cli.printing import out
@@ -37,7 +37,7 @@ GROUPS = (
     batch,
     dead,
     queues,
-    endpoints,
+    webhooks,
     top,
     stats,
     figures,

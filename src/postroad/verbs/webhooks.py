@@ -84,7 +84,7 @@ class HookFacts(Struct, frozen=True):
 class HookPage(Struct, frozen=True):
     """A page of webhooks by URL. `after` is for the next page; "" is the end."""
 
-    endpoints: tuple[HookFacts, ...]
+    webhooks: tuple[HookFacts, ...]
     after: str = ""
 
 

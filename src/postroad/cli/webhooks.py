@@ -1,4 +1,4 @@
-"""`postroad endpoint`: how webhooks are called."""
+"""`postroad webhook`: how webhooks are called."""
 
 import os
 from datetime import timedelta
@@ -25,13 +25,13 @@ Url = Annotated[str, Argument(help="The webhook's URL.")]
 
 def add(app: Group) -> None:
     """Add the commands for webhooks."""
-    commands: Commands = {"set": set_endpoint, "show": show, "list": list_endpoints}
+    commands: Commands = {"set": set_webhook, "show": show, "list": list_webhooks}
     commands |= {"delete": delete, "attempts": attempts}
     text = "Webhooks: signing keys, headers and timeouts, and the log of tries."
-    add_group(app, "endpoint", "Look after it", text, commands)
+    add_group(app, "webhook", "Look after it", text, commands)
 
 
-def set_endpoint(
+def set_webhook(
     call: Listing,
     url: Url,
     sign: Annotated[
@@ -70,7 +70,7 @@ def set_endpoint(
     spans = {"timeout": timeout, "connect_timeout": connect_timeout}
     spans["keep_bodies"] = keep_bodies
     data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
-    _tell(call, call.ask("POST", "/v1/endpoints", data=data))
+    _tell(call, call.ask("PUT", "/v1/webhooks", data=data))
 
 
 def _keys() -> list[str]:
@@ -85,17 +85,17 @@ def _keys() -> list[str]:
 def show(call: Listing, url: Url) -> None:
     """Show what is set for a webhook; of secrets only how many there are."""
     if not url:
-        raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
-    _tell(call, call.ask("GET", "/v1/endpoints", {"url": url}))
+        raise BadInput("give the webhook's URL, or list them: `postroad webhook list`")
+    _tell(call, call.ask("GET", "/v1/webhooks", {"url": url}))
 
 
-def list_endpoints(
+def list_webhooks(
     call: Listing,
     limit: Limit = 100,
     after: After = "",
 ) -> None:
     """List the webhooks that something is set for, without their secrets."""
-    said = call.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
+    said = call.ask("GET", "/v1/webhooks", {"limit": limit, "after": after})
     if call.printed(said):
         return
     rows = [
@@ -107,16 +107,16 @@ def list_endpoints(
             f"{one['timeout_ms']} ms",
             one["fault"],
         )
-        for one in said["endpoints"]
+        for one in said["webhooks"]
     ]
     columns = ("webhook~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
-    call.table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
+    call.table(columns, rows, "nothing is set for any webhook: `postroad webhook set`")
     more(said["after"])
 
 
 def delete(call: Invocation, url: Url) -> None:
     """Delete what is set for a webhook. Its queue stays: what waits there is still sent."""
-    call.delete("/v1/endpoints", url, {"url": url})
+    call.delete("/v1/webhooks", url, {"url": url})
 
 
 def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002

@@ -1,4 +1,4 @@
-"""Endpoints: how webhooks are called, and what came of each try. Secrets go in and never out."""
+"""Webhooks: how they are called, and what came of each try. Secrets go in and never out."""
 
 from typing import Annotated, Any, Final
 
@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from postroad.api.bodies import HIDDEN, sees_bodies
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request
-from postroad.api.routing import drop, fetch, give
+from postroad.api.routing import drop, fetch, put
 from postroad.model.ladder import Ladder
 from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
 from postroad.model.tokens import Scope
@@ -24,7 +24,7 @@ OneAddress = (
 )
 
 
-class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
+class WebhookRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What is to change about a webhook; what is not named stays as it is. Times in seconds."""
 
     url: QueueName
@@ -48,8 +48,8 @@ class AttemptView(AttemptFacts, frozen=True):
     """Why headers and answer are not shown."""
 
 
-@give("/v1/endpoints", scope=Scope.manage)
-async def endpoint_set(request: Request, asked: EndpointRequest) -> HookFacts:
+@put("/v1/webhooks", scope=Scope.manage)
+async def webhook_set(request: Request, asked: WebhookRequest) -> HookFacts:
     """Set how a webhook is called, and make its queue when it is new."""
     options: dict[str, Any] = structs.asdict(asked)
     url = options.pop("url")
@@ -59,8 +59,8 @@ async def endpoint_set(request: Request, asked: EndpointRequest) -> HookFacts:
     return await webhooks.get(url, tenant=tenant)
 
 
-@fetch("/v1/endpoints", scope=Scope.read)
-async def endpoint_list(
+@fetch("/v1/webhooks", scope=Scope.read)
+async def webhook_list(
     request: Request, url: OneAddress = None, limit: Limit = 100, after: After = ""
 ) -> HookFacts | HookPage:
     """Show what is set for a webhook, or list all webhooks that something is set for. Secrets are
@@ -71,8 +71,8 @@ async def endpoint_list(
     return await webhooks.list(limit=limit, after=after, tenant=tenant)
 
 
-@drop("/v1/endpoints", scope=Scope.manage, status=204)
-async def endpoint_delete(request: Request, url: Address) -> None:
+@drop("/v1/webhooks", scope=Scope.manage, status=204)
+async def webhook_delete(request: Request, url: Address) -> None:
     """Delete what is set for a webhook. Its queue stays: what waits is sent without it."""
     await request.road.webhooks.delete(url, tenant=request.tenant)
 
@@ -97,4 +97,4 @@ def _view(one: Attempt, *, whole: bool) -> AttemptView:
     return AttemptView(**told, headers=one.headers)
 
 
-ROUTES: Final = (endpoint_set, endpoint_list, endpoint_delete, attempts)
+ROUTES: Final = (webhook_set, webhook_list, webhook_delete, attempts)
