@@ -16,7 +16,6 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from postroad.api.owner_note import OwnerNote, read_note
 from proof.hostile.clients import Target
 from proof.hostile.control import patient_settings
 from proof.hostile.honest import ENTRY, entries
@@ -24,6 +23,7 @@ from proof.hostile.hubs import FLOODS as HUB_FLOODS
 from proof.hostile.hubs import HUBS, KEYED
 from proof.hostile.receivers import FLOODS, RECEIVERS
 from proof.hostile.strangers import WHOLE
+from tests.servers.door import Door, door_of
 
 ROOT: Final = Path(__file__).parents[2]
 ENDPOINTS: Final = 100
@@ -87,10 +87,10 @@ class Road:
         self.door = self._found()
         self.port = int(self.door.url.rpartition(":")[2])
 
-    def _found(self) -> OwnerNote:
+    def _found(self) -> Door:
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until and self.process.poll() is None:
-            found = read_note(f"sqlite:///{self._folder}/road/road.db")
+            found = door_of(self._folder, self.process.pid)
             if found is not None and "Ctrl+C stops" in (self._folder / "said").read_text():
                 return found
             time.sleep(0.05)

@@ -1,7 +1,7 @@
 """The road as a program uses it. This file wires everything together; it alone knows all rooms."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal, Self, Unpack
 
 import apsw
@@ -18,7 +18,6 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.model.rollup import Rollup
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -51,12 +50,13 @@ from postroad.verbs.own_keys import own_keys
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.running import deliver
+from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
+from postroad.verbs.window import RoadWindow
 
 
 class Parts(Struct, frozen=True):
@@ -83,6 +83,13 @@ class Postroad:
     """
 
     defaults = Settings()
+    hears_signals = True
+    owner = 0
+    meter: Meter | None = None
+    engine: Engine | None = None
+    stopped: StopSummary | None = None
+    """What the last run had in hand when it was stopped."""
+    _stop_asked = False
     dead = VerbGroup(DeadMessages)
     messages = VerbGroup(Messages)
     lanes = VerbGroup(LaneControls)
@@ -110,8 +117,8 @@ class Postroad:
         parts = parts or Parts()
         self._chance = parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        level, form = self.settings.log_level, self.settings.log_format
-        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        form = self.settings.log_format
+        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
@@ -124,29 +131,21 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
         self._transports = {transport.name: transport for transport in known}
-        self.owner = 0
-        limits, body_bytes_max = self.settings.tenants, self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(store, limits, body_bytes_max, log)
+        limits, most = self.settings.tenants, self.settings.body_bytes_max
+        allowance = self._allowance = Allowance(store, limits, most, log)
         self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
-        self._stop_asked = False
-        self.hears_signals = True
-        self.stopped: StopSummary | None = None
-        """What the last run had in hand when it was stopped."""
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
-        self.meter: Meter | None = None
-        self.engine: Engine | None = None
-        self._controls = Controls(store, self._last_tries, log)
-        self._explainer = Explainer(store, store.clock, self._sends)
-        self.lanes = LaneControls(store, log)
-        self.dead = DeadMessages(store)
-        self.messages = Messages(store, self._in_flight, keys, self._sending.send_many)
+        live = LiveEngine(self)
+        self._controls = Controls(store, live.last_tries, log)
+        self._explainer = Explainer(store, store.clock, live.sends)
+        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
+        self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
-        self.rollups = FleetRollups(store, self._unwritten_figures)
+        self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers = FleetWorkers(store)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
-        self.privacy = PrivacyVerbs(store, log)
+        self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve
@@ -157,6 +156,8 @@ class Postroad:
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
         self._reopening = Reopening(store, self._transports.values(), log)
+        seen = self.dsn if self._own_store and self.settings.window else ""
+        self.window = RoadWindow(self, seen, store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -169,12 +170,14 @@ class Postroad:
             self._sending.open(self.owner)
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
+            self.window.open()
         except BaseException:
             await self.__aexit__(None, None, None)  # the file must not stay ours
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.window.close()
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
@@ -380,18 +383,6 @@ class Postroad:
         self._allowance.tasks.tell(broke)
         if isinstance(self.store, HasTasks):
             self.store.tasks.tell(broke)
-
-    def _last_tries(self, numbers: Collection[int]) -> set[int]:
-        return set() if self.engine is None else self.engine.last_tries(numbers)
-
-    def _unwritten_figures(self) -> Sequence[Rollup]:
-        return () if self.engine is None else self.engine.figures.unwritten()
-
-    def _in_flight(self) -> list[int]:
-        return [] if self.engine is None else self.engine.in_flight()
-
-    def _sends(self, number: int) -> bool:
-        return self.engine is not None and self.engine.sends(number)
 
     def stop(self) -> None:
         """End `run`. Tries in flight are finished, or given back without counting as one."""

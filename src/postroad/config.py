@@ -56,6 +56,7 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     intake_max: int = 10_000
     store_wait_s: float = 5.0
     watchdog_s: float = 10.0
+    window: bool = True
     keys_file: str = ""
     limits: Limits = Limits()
     tenants: TenantLimits = TenantLimits()

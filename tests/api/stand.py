@@ -37,6 +37,7 @@ class Stand:
     async def __aenter__(self) -> Self:
         await self.road.__aenter__()
         self.context = Context(self.road, self.settings, self.road.log)
+        self.road.meter = self.context.meter
         self.app = Application(self.context)
         self.token = (await self.road.tokens.make("test", tenant=EVERY_TENANT)).secret
         return self

@@ -21,8 +21,9 @@ async def died(stand: Stand, count: int, **options: str) -> list[str]:
 
 async def test_the_dead_are_listed_in_pages_shown_replayed_and_purged(stand: Stand) -> None:
     ids = await died(stand, 3)
-    page = (await stand.say("GET", "/v1/dead", query={"limit": 2, "reason": "rejected"})).json()
-    rest = (await stand.say("GET", "/v1/dead", query={"after": page["after"]})).json()
+    query = {"limit": 2, "reason": "rejected"}
+    page = (await stand.say("GET", "/v1/dead", query=query)).json()
+    rest = (await stand.say("GET", "/v1/dead", query=query | {"after": page["after"]})).json()
     assert {row["id"] for row in page["messages"] + rest["messages"]} == set(ids)
     assert rest["after"] == ""
     letter = (await stand.say("GET", f"/v1/dead/{ids[0]}")).json()
@@ -59,7 +60,7 @@ async def test_bad_questions_about_the_dead_name_the_field(stand: Stand) -> None
         assert (answer.status, fields(answer)) == (400, [field]), query
     for after in ("x", "zz.msg_0000000000000", "1.2", "-1.msg_0000000000000"):
         answer = await stand.say("GET", "/v1/dead", query={"after": after})
-        assert (answer.status, kind(answer)) == (400, "bad-input"), after
+        assert (answer.status, kind(answer)) == (400, "bad-cursor"), after
         assert "cursor" in answer.json()["detail"]
     for data in ({}, {"ids": ["x"]}, {"count": 0}, {"ids": [], "queue": "bad"}, {"mode": "all"}):
         answer = await stand.say("POST", "/v1/dead:replay", data)
@@ -70,9 +71,10 @@ async def test_bad_questions_about_the_dead_name_the_field(stand: Stand) -> None
 async def test_queues_are_listed_explained_paused_resumed_and_unblocked(stand: Stand) -> None:
     await stand.send()
     page = (await stand.say("GET", "/v1/queues", query={"limit": 1})).json()
-    assert (page["queues"][0]["queue"], page["after"]) == ("bad", "bad")
-    rest = (await stand.say("GET", "/v1/queues", query={"after": "doubtful"})).json()
-    assert (rest["queues"][0]["queue"], rest["queues"][0]["waiting"]) == ("good", 1)
+    assert page["queues"][0]["queue"] == "bad"
+    rest = (await stand.say("GET", "/v1/queues", query={"after": page["after"]})).json()
+    assert [row["queue"] for row in rest["queues"]] == ["doubtful", "good"]
+    assert rest["queues"][1]["waiting"] == 1
     for verb, paused in (("pause", True), ("unblock", True), ("resume", False)):
         answer = await stand.say("POST", f"/v1/queues:{verb}", {"queue": "good"})
         assert answer.json()["queue"] == "good"

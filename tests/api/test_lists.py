@@ -155,3 +155,40 @@ async def test_without_a_kept_body_sending_again_says_so(stand: Stand) -> None:
         answer = await stand.say("POST", f"{WHERE}:send-again", data)
         assert (answer.status, kind(answer)) == (status, word), answer.content
     assert len((await listed(stand, state="waiting"))["messages"]) == 1
+
+
+async def test_every_list_refuses_what_is_no_cursor_and_the_cursor_of_another(stand: Stand) -> None:
+    """Queues began anew after a name that was none; the dead took the cursor of other filters."""
+    for name in ("good", "bad"):
+        for _ in range(2):
+            await stand.send(name)
+        await stand.say("POST", "/v1/queues:pause", {"queue": name})
+        await stand.say("POST", "/v1/queues:resume", {"queue": name})
+    await stand.road.run(until_idle=True)
+    lists = ("/v1/messages", "/v1/dead", "/v1/queues", "/v1/lanes", "/v1/audit")
+    cursors = {}
+    for path in lists:
+        page = await stand.say("GET", path, query={"limit": 1})
+        cursors[path] = page.json()["after"]
+        assert cursors[path], path
+        again = await stand.say("GET", path, query={"limit": 1, "after": cursors[path]})
+        assert again.status == 200, path
+        for wrong in ("x", "1", "good", "1.0123", "\u00e9." + "0" * 12, cursors[path] + "0"):
+            refused = await stand.say("GET", path, query={"after": wrong})
+            assert refused.status == 400, (path, wrong)
+            assert "cursor" in kind(refused), (path, wrong)
+    for path in lists:
+        for other in lists:
+            if other != path:
+                refused = await stand.say("GET", path, query={"after": cursors[other]})
+                assert (refused.status, kind(refused)) == (400, "cursor-of-another-query")
+    for path, query in (("/v1/dead", {"queue": "bad"}), ("/v1/audit", {"verb": "queue_pause"})):
+        refused = await stand.say("GET", path, query=query | {"after": cursors[path]})
+        assert kind(refused) == "cursor-of-another-query"
+
+
+async def test_an_unknown_filter_is_told_with_the_nearest_or_all(stand: Stand) -> None:
+    near = await stand.say("GET", "/v1/messages", query={"quue": "x"})
+    assert "did you mean 'queue'?" in near.json()["detail"]
+    far = await stand.say("GET", "/v1/queues", query={"colour": "x"})
+    assert "give after, limit" in far.json()["detail"]

@@ -89,8 +89,8 @@ def gaps(operation: Any) -> list[str]:
 def test_an_operation_is_described_completely(name: str) -> None:
     operation, route = OPERATIONS[name], BY_NAME[name]
     assert gaps(operation) == []
-    assert (operation.get("security") == []) == (route.facts.scope is None)
-    assert ("401" in operation["responses"]) == (route.facts.scope is not None)
+    assert (operation.get("security") == []) == route.facts.is_public
+    assert ("401" in operation["responses"]) == (not route.facts.is_public)
     assert ("415" in operation["responses"]) == (route.decoder is not None)
     for content in operation.get("requestBody", {"content": {}})["content"].values():
         if route.decoder is not None:  # what is shown can be sent

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Self
 
-from postroad.api.owner_note import OwnerNote
 from tests.cli.running import WAIT_S, door
+from tests.servers.door import Door
 
 DESCRIPTORS = 256
 CROWD = 400
@@ -30,7 +30,7 @@ main()
 
 
 @contextmanager
-def crowded(folder: Path, *, guarded: bool) -> Iterator[tuple["subprocess.Popen[str]", OwnerNote]]:
+def crowded(folder: Path, *, guarded: bool) -> Iterator[tuple["subprocess.Popen[str]", Door]]:
     """The server, as a process of its own; without its guard it counts nobody."""
     program = PROGRAM.format(most=DESCRIPTORS, guarded=guarded)
     words = ["up", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db"]
@@ -54,7 +54,7 @@ def crowded(folder: Path, *, guarded: bool) -> Iterator[tuple["subprocess.Popen[
 
 
 @contextmanager
-def half_heads(at: OwnerNote) -> Iterator[list[socket.socket]]:
+def half_heads(at: Door) -> Iterator[list[socket.socket]]:
     """So many that have begun to ask."""
     host, _, port = at.url.partition("://")[2].rpartition(":")
     with ExitStack() as stack:
@@ -69,7 +69,7 @@ def half_heads(at: OwnerNote) -> Iterator[list[socket.socket]]:
 class Pending:
     """A request to send a message, all but its last byte."""
 
-    def __init__(self, at: OwnerNote, url: str) -> None:
+    def __init__(self, at: Door, url: str) -> None:
         host, _, port = at.url.partition("://")[2].rpartition(":")
         body = json.dumps({"queue": url, "body": 1}).encode()
         self._line = socket.create_connection((host, int(port)), WAIT_S)

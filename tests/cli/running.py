@@ -13,8 +13,8 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from postroad.api.owner_note import OwnerNote, read_note
 from postroad.cli.root import app
+from tests.servers.door import Door, door_of
 
 PROGRAM = (sys.executable, "-m", "postroad")
 WAIT_S = 60.0
@@ -52,13 +52,11 @@ def data(*words: str, given: str = "") -> Any:
 
 
 @contextmanager
-def running(
-    folder: Path, *words: str, without_note: bool = False
-) -> Iterator[tuple[subprocess.Popen[str], OwnerNote]]:
+def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], Door]]:
     """A server as a process of its own, until the block ends."""
     process = start(folder, *words)
     try:
-        yield process, OwnerNote("", "", 0) if without_note else door(process, folder)
+        yield process, door(process, folder)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -79,12 +77,12 @@ def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
     )
 
 
-def door(process: "subprocess.Popen[str]", folder: Path) -> OwnerNote:
-    """DeadWhere it listens, as soon as it does."""
+def door(process: "subprocess.Popen[str]", folder: Path) -> Door:
+    """Where it listens, as soon as it does."""
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
-        found = read_note(f"sqlite:///{folder}/road/road.db")
-        if found is not None and found.pid == process.pid:
+        found = door_of(folder, process.pid)
+        if found is not None:
             return found
         if process.poll() is not None:
             said = process.communicate()

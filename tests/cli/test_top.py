@@ -14,9 +14,8 @@ from msgspec.structs import replace
 from postroad.api.problems import Problem
 from postroad.cli import watching
 from postroad.cli.charts import columns, sparkline
-from postroad.cli.client import RequestRefused, RoadClient
+from postroad.cli.client import RequestRefused
 from postroad.cli.top_view import drawn, troubles
-from postroad.config import Settings
 from postroad.model.errors import StoreUnavailable
 from tests.cli.running import PROGRAM, TASKS, UP, data, door, postroad, running, start
 
@@ -140,19 +139,18 @@ def test_a_look_is_made_again_while_nobody_answers(monkeypatch: pytest.MonkeyPat
             raise ends.pop()
         return "here"
 
-    client = RoadClient(Settings(), "http://127.0.0.1:1", "t", "default")
-    assert watching.answered(client, ask, told.append) == "here"
+    assert watching.answered(ask, told.append) == "here"
     assert told == [
         "waiting for the server to come back: it is being stopped",
         "waiting for the server to come back: no answer",
     ]
     ends.append(RequestRefused(replace(problem, status=403)))
     with pytest.raises(RequestRefused):
-        watching.answered(client, ask, told.append)
+        watching.answered(ask, told.append)
 
 
 def test_top_waits_for_a_server_that_is_restarted(folder: Path) -> None:
-    """The next one has another port and another token, and is found by itself."""
+    """The next one is found by itself."""
     (folder / "tasks.py").write_text(TASKS)
     with running(folder, *UP) as (first, _):
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from postroad.model.errors import NoOwner
 from postroad.observe import watchdog
+from postroad.stores.window_socket import connect, peer_of
 from tests.cli.running import WAIT_S, data, door, start
 
 STUCK_S = 1.0
@@ -56,10 +58,17 @@ def worker(folder: Path) -> "Callable[[], subprocess.Popen[str]]":
             folder, "worker", "--app", "tasks:road", "--dsn", "sqlite:///road/road.db",
             "--set", f"watchdog_s={STUCK_S}",
         )  # fmt: skip
-        door(process, folder)
+        wait(lambda: owns(process, folder), "open")
         return process
 
     return begin
+
+
+def owns(process: "subprocess.Popen[str]", folder: Path) -> bool:
+    """Whether the road is its own by now; its loop may be stuck already."""
+    with suppress(NoOwner), connect(f"sqlite:///{folder}/road/road.db", 1.0) as line:
+        return peer_of(line).pid == process.pid
+    return False
 
 
 @contextmanager

@@ -15,7 +15,6 @@ import apsw
 import pytest
 
 from postroad import Postroad
-from postroad.api.owner_note import read_note
 from postroad.config import Settings
 from postroad.model.keyring import new_key
 from postroad.model.webhook import WebhookRules
@@ -277,14 +276,12 @@ def test_keys_rotate_beside_a_server_that_runs(
     monkeypatch.setenv("POSTROAD_KEYS_FILE", str(keys))
     keys.write_text(old)
     asyncio.run(fill(path, 3))
-    with running(tmp_path, "up", "--listen", "127.0.0.1:0"):
+    with running(tmp_path, "up", "--listen", "127.0.0.1:0") as (_, door):
         keys.write_text(f"{new}\n{old}")
         assert data("keys", "rotate") == {"key": "new", "sealed": 3}
         assert data("keys", "rotate") == {"key": "new", "sealed": 0}
         token = data("token", "make", "theirs", "--tenant", "acme")["secret"]
         (tmp_path / "token").write_text(token)
-        door = read_note(f"sqlite:///{path}")
-        assert door is not None
         words = ("--server", door.url, "--token-file", "token", "--tenant", "acme")
         assert postroad("keys", "rotate", *words).exit_code == 2
     assert sealed_under(path) == ["new"] * 3

@@ -17,8 +17,8 @@ from typing import Any
 import apsw
 from msgspec import Struct, field
 
-from postroad.api.owner_note import OwnerNote, read_note
 from postroad.model.ids import to_number
+from tests.servers.door import Door, door_of
 
 PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
 CLIENTS = 6
@@ -48,7 +48,7 @@ class Sender:
     """One connection that sends as fast as it is answered, single or in batches, and notes what
     was answered with 2xx."""
 
-    def __init__(self, door: OwnerNote, number: int) -> None:
+    def __init__(self, door: Door, number: int) -> None:
         self.stored: list[str] = []
         self.cut = 0
         self._door = door
@@ -144,12 +144,12 @@ def known(path: Path, ids: list[str]) -> set[str]:
     return found
 
 
-def _listening(process: "subprocess.Popen[bytes]", folder: Path) -> OwnerNote:
-    found: list[OwnerNote] = []
+def _listening(process: "subprocess.Popen[bytes]", folder: Path) -> Door:
+    found: list[Door] = []
 
     def there() -> bool:
-        door = read_note(f"sqlite:///{folder}/road/road.db")
-        found[:] = [door] if door is not None and door.pid == process.pid else []
+        door = door_of(folder, process.pid)
+        found[:] = [door] if door is not None else []
         return bool(found)
 
     _wait(there, process)

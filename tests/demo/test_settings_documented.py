@@ -3,6 +3,7 @@
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -16,21 +17,25 @@ PARTS = (Limits, TenantLimits, WebhookRules)
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
 
 
-def documented() -> dict[str, object]:
-    rows = [(name, default) for name, default, _ in ROW.findall(PAGE.read_text())]
-    assert len(rows) == len({name for name, _ in rows}), "a setting has two rows"
-    parts = {f"{part.__name__}()": part() for part in PARTS}
-    return {
-        name: parts[default] if default in parts else ast.literal_eval(default)
-        for name, default in rows
-    }
+def documented() -> dict[str, dict[str, object]]:
+    """The rows by the class that a heading names; before the first one they are of Settings."""
+    parts: dict[str, Any] = {f"{part.__name__}()": part() for part in PARTS}
+    found: dict[str, dict[str, object]] = {}
+    for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE):
+        named = section.partition(":")[0]
+        rows = found.setdefault(named if f"{named}()" in parts else "Settings", {})
+        for name, default, _ in ROW.findall(section):
+            assert name not in rows, f"{name} has two rows"
+            rows[name] = parts[default] if default in parts else ast.literal_eval(default)
+    return found
 
 
 def test_every_setting_has_its_row_with_its_default() -> None:
-    fields = [
-        field
+    assert documented() == {
+        part.__name__: {
+            field.name: field.default
+            for field in structs.fields(part)
+            if field.name not in Tuning.__struct_fields__  # which are no settings
+        }
         for part in (Settings, *PARTS)
-        for field in structs.fields(part)
-        if field.name not in Tuning.__struct_fields__  # which are no settings
-    ]
-    assert documented() == {field.name: field.default for field in fields}
+    }

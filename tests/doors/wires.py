@@ -11,6 +11,7 @@ import msgspec
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from postroad.api import window
 from postroad.api.hosts import Hosts, Proxies
 from postroad.api.listening import StrictProtocol
 from postroad.hub.access import HubTokens
@@ -22,6 +23,7 @@ from postroad.model.errors import BadSetting
 from postroad.model.hubs import known_hub
 from postroad.model.mailbox import HubLimits
 from postroad.model.networks import network
+from postroad.stores.window_socket import Peer
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door, in_pieces
 
@@ -34,6 +36,21 @@ POST = b"POST /x HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
 def in_loop(act: Callable[[], object]) -> None:
     async def inside() -> None:
         act()
+
+    LOOP.run_until_complete(inside())
+
+
+def asked_at_a_window(data: bytes) -> None:
+    async def inside() -> None:
+        reader = asyncio.StreamReader(limit=window.HEAD_BYTES_MAX)
+        reading = asyncio.ensure_future(reader.readuntil(window.HEAD_END))
+        for at in range(0, len(data), 512):
+            reader.feed_data(data[at : at + 512])
+            await asyncio.sleep(0)
+        reader.feed_eof()
+        with suppress(asyncio.IncompleteReadError, window.BadWindowRequest):
+            head = window.RequestHead(await reading)
+            _ = window.WindowExchange(head, reader, SimpleNamespace()).scope(Peer(1, 1))  # type: ignore[arg-type]
 
     LOOP.run_until_complete(inside())
 
@@ -233,6 +250,23 @@ DOORS = (
             (GET + b"a: ", b"\r\n\r\n"),
             (GET + b"a:", b"\0\r\n\r\n"),
             (b"GET /", b" HTTP/1.1\r\nhost: x\r\n\r\n"),
+        ),
+        shapes={"many headers": lambda n: GET + b"a: b\r\n" * (n // 6) + b"\r\n"},
+    ),
+    Door(
+        "a request at a window",
+        asked_at_a_window,
+        (
+            "api/window.py:RequestHead",
+            "api/window.py:WindowExchange",
+            "api/window.py:WindowHttp",
+        ),
+        size=15_000,
+        frames=(
+            BARE,
+            (GET + b"a: ", b"\r\n\r\n"),
+            (b"GET /", b" HTTP/1.1\r\nhost: x\r\n\r\n"),
+            (b"GET /%", b" HTTP/1.1\r\n\r\n"),
         ),
         shapes={"many headers": lambda n: GET + b"a: b\r\n" * (n // 6) + b"\r\n"},
     ),

@@ -30,6 +30,7 @@ COMMAND = "from postroad.cli.main import main; main()"
 ROAD = """
 import asyncio
 from postroad import Postroad, PostroadError
+from postroad.stores.window_socket import connect
 
 seen = []
 road = Postroad("sqlite:///road.db")
@@ -43,6 +44,9 @@ async def main():
         await road.send("good", 1)
         await road.webhooks.set("https://1.1.1.1/", secrets=["whsec_" + "a" * 32])
         await road.run(until_idle=True)
+        line = await asyncio.to_thread(connect, "sqlite:///road.db", 30)
+        await asyncio.to_thread(line.sendall, b"GET /v1/stats HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n")
+        seen.append(await asyncio.to_thread(line.recv, 12))
 """
 
 
@@ -64,7 +68,7 @@ def without(
 def test_the_core_sends_runs_and_has_its_commands_without_any_extra(tmp_path: Path) -> None:
     code = f"{ROAD}\nasyncio.run(main())\nprint(seen)"
     made = without(OPTIONAL, tmp_path, code)
-    assert made.stdout.endswith("[1]\n"), made.stderr
+    assert made.stdout.endswith("[1, b'HTTP/1.1 200']\n"), made.stderr
     for words in (("send", "good", "2"), ("queues",), ("--help",), ("campaign", "list")):
         done = without(OPTIONAL, tmp_path, COMMAND, *words)
         assert done.returncode == 0, done.stderr

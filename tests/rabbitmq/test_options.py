@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from postroad.api.owner_note import note_of
 from postroad.model.errors import BadDsn
 from postroad.ports.clock import SystemClock
 from postroad.stores.naming import file_of, shown
@@ -13,6 +12,7 @@ from postroad.stores.postgres.store import PostgresStore
 from postroad.stores.rabbitmq.options import STATE, read_options
 from postroad.stores.rabbitmq.store import RabbitStore
 from postroad.stores.sqlite.store import SqliteStore
+from postroad.stores.window_socket import window_of
 
 
 def test_an_address_alone_has_a_state_file_in_the_working_directory() -> None:
@@ -83,5 +83,5 @@ def test_an_address_is_shown_without_its_passwords() -> None:
 
 def test_a_file_beside_a_broker_is_found_by_those_who_look_for_its_owner() -> None:
     assert file_of("amqp://host?state=sqlite:///folder/state.db") == Path("folder/state.db")
-    assert note_of("amqp://host?state=sqlite:///folder/s.db") == Path("folder/s.db.door")
+    assert window_of("amqp://host?state=sqlite:///folder/s.db") == Path("folder/s.db.window")
     assert file_of("amqp://host?state=postgresql://db/road") is None

@@ -125,6 +125,27 @@ def test_an_empty_name_is_refused_by_name(road: Postroad, within: Within) -> Non
             for ask_tenant in (road.inspect.queues, road.dead.list, road.tokens.list):
                 with pytest.raises(BadInput, match="tenant is empty"):
                     await ask_tenant(tenant="")
+            for name in ("queue", "prefix", "text", "order_key", "state"):
+                with pytest.raises(BadInput, match=f"{name} is empty: give one"):
+                    await road.messages.list(**{name: ""})  # type: ignore[arg-type]
+            for name in ("actor", "verb", "tenant"):
+                with pytest.raises(BadInput, match=f"{name} is empty: give one"):
+                    await road.audit.list(**{name: ""})  # type: ignore[arg-type]
+
+    road.handler("work")(lambda _message: None)
+    within(story())
+
+
+def test_nobody_cancels_everything_by_leaving_something_out(road: Postroad, within: Within) -> None:
+    """`cancel_all(order_key=found or "")` cancelled all messages of the tenant."""
+
+    async def story() -> None:
+        async with road:
+            await road.send("work", 1, delay=60)
+            for which in ({}, {"queue": ""}, {"order_key": ""}):
+                with pytest.raises(BadInput, match="say which: a queue, an order_key, or both"):
+                    await road.cancel_all(**which)  # type: ignore[arg-type]
+            assert (await road.inspect.queues()).queues[0].waiting == 1
 
     road.handler("work")(lambda _message: None)
     within(story())

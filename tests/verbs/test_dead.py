@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from postroad.model.errors import BadInput, BadTime, UnknownMessage
+from postroad.model.errors import BadCursor, BadInput, BadTime, UnknownMessage, UnknownQueue
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import failed
@@ -73,7 +73,8 @@ def test_each_filter_finds_its_own_and_all_together_narrow_it() -> None:
         assert await found(tenant=None) == [foreign, other, expired, gone]
         assert await found(error="gone", until=middle, reason="rejected") == [gone]
         assert await found(error="gone", reason="expired") == []
-        assert await found(queue="sim://nobody/a") == []
+        with pytest.raises(UnknownQueue, match="did you mean 'sim://birch/a'"):
+            await found(queue="sim://nobody/a")
 
     simulate(2, story)
 
@@ -108,12 +109,19 @@ def test_show_has_all_that_was_sent_and_all_that_was_tried() -> None:
     simulate(3, story)
 
 
+MAY, JUNE = (datetime(2026, month, 1, tzinfo=UTC) for month in (5, 6))
 BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda dead: dead.list(limit=0), BadInput, "1 to 1000"),
     (lambda dead: dead.list(limit=1001), BadInput, "1 to 1000"),
     (lambda dead: dead.list(after="zzz"), BadInput, "not a cursor"),
     (lambda dead: dead.list(after="1.msg_short"), BadInput, "not a cursor"),
     (lambda dead: dead.list(after="f" * 40 + ".msg_0000000000001"), BadInput, "not a cursor"),
+    (lambda dead: dead.list(after="1.msg_0000000000001.0123456789ab"), BadCursor, "other filters"),
+    (lambda dead: dead.list(since=JUNE, until=MAY), BadTime, "the earlier time as since"),
+    (lambda dead: dead.purge(since=JUNE, until=MAY), BadTime, "the earlier time as since"),
+    (lambda dead: dead.list(queue="sim://ash/b"), UnknownQueue, "did you mean 'sim://ash/a'"),
+    (lambda dead: dead.list(queue=""), BadInput, "queue is empty"),
+    (lambda dead: dead.purge(error=""), BadInput, "error is empty"),
     (lambda dead: dead.list(reason="tired"), BadInput, "one of rejected, exhausted"),
     (lambda dead: dead.list(since=datetime(2026, 1, 1)), BadTime, "time zone"),  # noqa: DTZ001
     (lambda dead: dead.replay(), BadInput, "say which"),

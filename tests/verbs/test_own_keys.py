@@ -324,7 +324,7 @@ def test_files_that_others_could_read_are_made_private_and_that_is_said(
 
     asyncio.run(opened())
     path.chmod(0o644)
-    link = tmp_path / "road.db.door"  # somebody else's file stays as it is
+    link = tmp_path / "road.db.token"  # somebody else's file stays as it is
     (tmp_path / "other").write_text("x")
     (tmp_path / "other").chmod(0o644)
     link.symlink_to(tmp_path / "other")

@@ -27,6 +27,9 @@ TENANT_HEADER: Final = "postroad-tenant"
 USER_HEADER: Final = "postroad-user"
 """The number and name of the user who runs a command; heeded with the local token only."""
 LOCAL: Final = "local"
+WINDOW: Final = "window"
+"""The actors in the audit log: a command that opened the store itself, and whoever asks over the
+road's window."""
 
 
 class Access:
@@ -51,7 +54,7 @@ class Access:
         self._check_origin(asker)
         if scope is None:
             return
-        found = asker.who = await self._who(asker)
+        found = asker.who = await self.identify(asker)
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
             raise Forbidden(f"this needs a token with the scope {scope}; yours has: {has}")
@@ -59,7 +62,8 @@ class Access:
 
     def _check_host(self, asker: Request) -> None:
         host = asker.headers.get("host", "")
-        if host and asker.client is not IN_PROCESS and not self._hosts.allows(host):
+        inside = asker.client is IN_PROCESS or asker.peer is not None
+        if host and not inside and not self._hosts.allows(host):
             raise Forbidden(
                 f"this server has no name {host[:100]!r}: see the setting allowed_hosts"
             )
@@ -71,7 +75,11 @@ class Access:
         if origin.partition("://")[2] != asker.headers.get("host"):
             raise Forbidden("requests from other sites' pages are refused: see the setting origins")
 
-    async def _who(self, asker: Request) -> Caller:
+    async def identify(self, asker: Request) -> Caller:
+        """Find out who asks; Unauthorized when nobody knows."""
+        if asker.peer is not None:  # the kernel has said who it is
+            user = asker.peer.user
+            return Caller(DEFAULT_TENANT, frozenset(Scope), WINDOW, every_tenant=True, name=user)
         kind, _, text = asker.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not text:
             raise Unauthorized(

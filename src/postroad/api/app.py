@@ -15,6 +15,7 @@ from postroad.api.openapi import document
 from postroad.api.problems import MethodNotAllowed
 from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
+    about,
     audit,
     batch,
     campaign_drafts,
@@ -91,6 +92,7 @@ ROUTES: Final = (
     *privacy.ROUTES,
     *keys.ROUTES,
     *mailboxes.ROUTES,
+    *about.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
     describe,
@@ -141,6 +143,8 @@ class Application:
         if route is None:
             return _other_method(request.method, {*routes, *(("HEAD",) if "GET" in routes else ())})
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
+        if route.facts.any_scope:
+            request.who = await self.context.access.identify(request)
         given = await route.arguments(request, values)
         if route.changes:
             return await self._change(request, route, given)

@@ -134,7 +134,9 @@ class AuditTrail:
 
     def _line(self, request: Request, route: Route, what: dict[str, str]) -> AuditLine:
         address = ""
-        if request.client is not None and request.client is not IN_PROCESS:
+        if request.peer is not None:
+            address = f"process {request.peer.pid}"
+        elif request.client is not None and request.client is not IN_PROCESS:
             address = request.client[0]
         return self._new(request.who, address, route.handler.__name__, what)
 

@@ -20,10 +20,12 @@ class Context:
         hosts = Hosts(settings.allowed_hosts, address(settings.listen)[0])
         self.access = Access(road.tokens, road.store.clock, settings.origins, hosts)
         self.audit = AuditTrail(road.store, road.store.clock, log)
-        self.meter = road.meter = road.meter or Meter()
+        self.meter = road.meter or Meter()
         self.admission = IntakeAdmission(self.meter, settings.intake_max, settings.store_wait_s)
         self.delivers = False
         """Whether this process also delivers."""
         self.stopping = False
+        self.url = ""
+        """Where this process serves the API; empty when it serves none."""
         self.looked_s: float | None = None
         """When the sums of the metrics were last asked for."""

@@ -135,9 +135,9 @@ def _operation(route: Route, schemas: Schemas) -> Json:
         "operationId": route.handler.__name__,
         "tags": [group_of(route.path)],
     }
-    if route.facts.scope is None:
+    if route.facts.is_public:
         said["security"] = []
-    else:
+    if route.facts.scope is not None:
         said["description"] += f" Scope: `{route.facts.scope}`."
     if route.parameters:
         said["parameters"] = [_parameter(each, schemas) for each in route.parameters.values()]
@@ -161,7 +161,7 @@ def group_of(path: str) -> str:
 def problems_of(route: Route) -> list[int]:
     """The statuses of the problems that a route may answer with."""
     found = {*EVERYWHERE}
-    if route.facts.scope is not None:
+    if not route.facts.is_public:
         found.add(401)
     if route.method != "GET":
         found |= {409, 413}

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from postroad.model.texts import QUEUE_MAX
+from postroad.model.texts import AFTER_MAX
 from postroad.verbs.paging import PAGE_MAX
 
 Limit = Annotated[int, Meta(ge=1, le=PAGE_MAX)]
-After = Annotated[str, Meta(max_length=QUEUE_MAX, description="The `after` of the page before")]
+After = Annotated[str, Meta(max_length=AFTER_MAX, description="The `after` of the page before")]
 Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]

@@ -8,6 +8,7 @@ import msgspec
 from postroad.api.problems import BadRequest
 from postroad.model.errors import BodyTooLarge
 from postroad.model.tokens import Caller
+from postroad.stores.window_socket import Peer
 
 if TYPE_CHECKING:
     from postroad.api.context import Context
@@ -37,6 +38,8 @@ class Request:
         """As it came, with its escapes: `/` and `%2F` differ."""
         self.query: bytes = scope["query_string"]
         self.client: tuple[str, int] | None = scope.get("client")
+        self.peer: Peer | None = scope.get("peer")
+        """The process that asks over the road's window."""
         self.headers: dict[str, str] = {}
         """Values of one name joined (RFC 9110, 5.3), so that nobody can send a second token or
         tenant that only one of two readers sees."""

@@ -11,6 +11,7 @@ from msgspec import NODEFAULT, Struct, structs
 from postroad.api.problems import BadRequest, FieldError, NotFound, UnsupportedMediaType
 from postroad.api.reading import bad_field, decode
 from postroad.api.request import JSON, Request
+from postroad.model.near_names import nearest
 from postroad.model.tokens import Scope
 
 PUBLIC_BYTES_MAX: Final = 64 << 10
@@ -114,7 +115,9 @@ class Route:
         values: dict[str, str] = dict(path)
         for name, value in read_query(request.query) if request.query else ():
             if name not in self._query:
-                raise _bad_parameter(name, "there is no such parameter", "unknown parameter")
+                known = sorted(self._query)
+                hint = nearest(name, known) or f": give {', '.join(known) or 'none'}"
+                raise _bad_parameter(name, f"there is no such parameter{hint}", "unknown parameter")
             if name in values:
                 raise _bad_parameter(name, "it is given twice: give it once", "given twice")
             values[name] = value
@@ -175,6 +178,13 @@ class Facts(Struct, frozen=True):
     """The largest body; 0: as the setting request_bytes_max says."""
     audited: bool = True
     """Whether a change leaves a line in the audit log. Sends do not: they have receipts."""
+    any_scope: bool = False
+    """Whether any token will do."""
+
+    @property
+    def is_public(self) -> bool:
+        """Whether no token is needed."""
+        return self.scope is None and not self.any_scope
 
 
 def fetch(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:

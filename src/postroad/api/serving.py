@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import os
 import signal
 import socket
 import ssl
@@ -17,17 +16,17 @@ from postroad.api.connections import ApiConnections, ConnectionLimits
 from postroad.api.context import Context
 from postroad.api.hosts import Proxies
 from postroad.api.listening import StrictProtocol
-from postroad.api.owner_note import OwnerNote, leave_note, remove_note
 from postroad.api.port_owner import port_owner
 from postroad.api.request_metrics import RequestMetrics
 from postroad.api.tls_server import TlsServer
+from postroad.api.window import WindowHttp
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import HubService
-from postroad.model.errors import BadSetting, CannotListen, PostroadError, UnsafeFile
+from postroad.model.errors import BadSetting, CannotListen, PostroadError
 from postroad.observe.tasks import HasTasks
 from postroad.ports.clock import Clock
-from postroad.ports.tls import certificate, server_tls
+from postroad.ports.tls import server_tls
 
 BACKLOG: Final = 2_048
 GRACE_S: Final = 10
@@ -52,6 +51,9 @@ class ApiServer:
         road.watchdog_s = 0.0
         self.context = Context(road, settings, road.log)
         self.context.delivers = delivers
+        road.meter = self.context.meter
+        self._app = Application(self.context)
+        road.window.answer = WindowHttp(self._app)
         self._settings = settings
         self.station = station
         self._limits = limits
@@ -106,28 +108,20 @@ class ApiServer:
         is entered meanwhile."""
         web = self._web = self._make_web()
         taken = self._socket or self.bind()
-        taken.listen(web.config.backlog)  # who reads the note may connect at once
+        taken.listen(web.config.backlog)
+        self.context.url = self.url  # whoever is told may connect at once
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)
-        cert = certificate(self._settings.tls_cert_file)
-        note = OwnerNote(self.url, self.context.access.local, os.getpid(), cert)
-        try:
-            leave_note(self.road.dsn, note)
-        except UnsafeFile as error:
-            self.road.log.warning("commands find this server only with --server", error=str(error))
-        try:
-            with watch or nullcontext():
-                await self._tasks(web, taken, started)
-        finally:
-            remove_note(self.road.dsn)
+        with watch or nullcontext():
+            await self._tasks(web, taken, started)
 
     def _make_web(self) -> "Web":
         settings = self._settings
         proxies = Proxies(settings.trusted_proxies)
         connections = ApiConnections(self._limits, self.road.log, proxies.has)
         config = uvicorn.Config(
-            RequestMetrics(Application(self.context), self.context.meter, self.road.store.clock),
+            RequestMetrics(self._app, self.context.meter, self.road.store.clock),
             http=StrictProtocol,
             lifespan="off",
             log_config=None,

@@ -167,7 +167,7 @@ def show(
         while watch and said["state"] in LIVE:
             err().print(_line(said))
             pause(1)
-            said = answered(road, lambda: road.ask("GET", _path(name)), err().print)
+            said = answered(lambda: road.ask("GET", _path(name)), err().print)
     _tell(call, said)
 
 

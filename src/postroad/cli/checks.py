@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from postroad.api.in_process import ApiRequest
-from postroad.api.owner_note import read_note
-from postroad.cli.client import RequestRefused
+from postroad.cli.client import TIMEOUT_S, RequestRefused
 from postroad.cli.command import Invocation
 from postroad.cli.finding import Finding
 from postroad.cli.machine_checks import (
@@ -20,7 +19,7 @@ from postroad.cli.machine_checks import (
 from postroad.cli.road_checks import check_road
 from postroad.config import Settings, unknown
 from postroad.model.broker import BrokerFacts
-from postroad.model.errors import PostroadError, SchemaTooOld, UnsafeFile
+from postroad.model.errors import ForeignWindow, PostroadError, SchemaTooOld, UnsafeFile
 from postroad.model.ids import made_at_ms
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import SystemClock
@@ -29,6 +28,7 @@ from postroad.stores.naming import file_of, shown
 from postroad.stores.opening import has_road, open_store
 from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
+from postroad.stores.window_socket import is_open
 
 CLOCK_MS: Final = 5_000
 BELL_S: Final = 5.0
@@ -56,10 +56,10 @@ def run_checks(call: Invocation) -> list[Finding]:
             mend = "start one with `postroad up`, or name one with --dsn"
             return [*found, Finding("store", "warn", f"there is no road at {path}", mend)]
         try:
-            note = read_note(settings.dsn)
-        except UnsafeFile as error:
+            owned = is_open(settings.dsn, TIMEOUT_S)
+        except (UnsafeFile, ForeignWindow) as error:
             return [*found, Finding("server", "fail", str(error), "commands use none of it")]
-        if note is not None:
+        if owned:
             running = _running(call)
             if running:
                 return [*found, *running]

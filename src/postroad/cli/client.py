@@ -1,12 +1,12 @@
-"""How a command reaches the road: over HTTP to a named server or to the owner of the SQLite file on
-this machine, or by opening the store itself. It makes the same requests in each case."""
+"""How a command reaches the road: over HTTP to a named server, by the window of the process that
+owns the SQLite file, or by opening the store itself. It makes the same requests in each case."""
 
 import asyncio
 import http.client
 import os
-import pwd
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
@@ -15,7 +15,6 @@ import msgspec
 from msgspec import structs
 
 from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
-from postroad.api.owner_note import read_note, remove_note
 from postroad.api.problems import Problem
 from postroad.api.progress import NDJSON
 from postroad.config import Settings
@@ -23,9 +22,10 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.texts import is_whole
 from postroad.model.tokens import Caller
-from postroad.ports.tls import pinned_tls, trusting_tls
-from postroad.stores.naming import shown
+from postroad.ports.tls import trusting_tls
+from postroad.stores.naming import file_of, shown
 from postroad.stores.opening import has_road
+from postroad.stores.window_socket import connect, is_open, user_of
 
 if TYPE_CHECKING:
     from postroad.api.audit import AuditTrail
@@ -40,6 +40,8 @@ DOUBT: Final = (
 NO_TEXT: Final = "the input is not UTF-8: give text"
 CHUNK_BYTES: Final = 1 << 18
 Query = Mapping[str, object] | None
+Dial = Callable[[], tuple[http.client.HTTPConnection, str]]
+"""Makes a connection, and names the path that all addresses there begin with."""
 EXITS: Final = {409: 1, 429: 3, 503: 3}
 
 
@@ -64,24 +66,19 @@ class RoadClient:
         self, settings: Settings, server: str, token: str, tenant: str, ca_file: str = ""
     ) -> None:
         self._settings = settings
-        self._ca_file, self._cert = ca_file, ""
         self._tenant = tenant
         self._server, self._token = server.rstrip("/"), token
-        self._local = not server
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
-        self._found = False
-        self._unheard = ""  # what came of asking the owner of the file
+        self._dial: Dial = partial(_dialled, self._server, ca_file)
         self._ask: Callable[[ApiRequest], ApiAnswer] = self._over_http
         self._app: ASGI | None = None
         self._audit: AuditTrail | None = None
 
     def __enter__(self) -> Self:
         try:
-            if not self._server:
-                self._found = self._find_owner()
-                if not self._found:
-                    self._open_store()
+            if not self._server and not self._find_owner():
+                self._open_store()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -92,17 +89,6 @@ class RoadClient:
             if self._road is not None:
                 self._runner.run(self._road.__aexit__(None, None, None))
             self._runner.close()
-
-    @property
-    def is_found(self) -> bool:
-        """Whether its server was found by the note beside the file, and not named."""
-        return self._found
-
-    def find_again(self) -> None:
-        """Look for the server again: one that was restarted may have another address and token. The
-        file is not opened instead: its server is about to."""
-        if self._found:
-            _ = self._find_owner()  # whether it is there already, the next request tells
 
     def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make a request and return the answer's data. `data` is sent as JSON, bytes as they are.
@@ -155,7 +141,7 @@ class RoadClient:
         if self._road is not None and self._runner is not None and self._audit is not None:
             verb = self._road.campaigns.import_file
             work = verb(name, path, progress=told, tenant=self._tenant, **query)
-            who = Caller(self._tenant, frozenset(), "local", name=_user())
+            who = Caller(self._tenant, frozenset(), "local", name=user_of(os.geteuid()))
             noted = self._audit.around(who, "campaign_import", {"name": name}, work)
             return msgspec.to_builtins(self._runner.run(noted))
         headers = {"content-type": "text/csv"}
@@ -163,7 +149,7 @@ class RoadClient:
         asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
-            parts = UploadedFile(file, lambda done: told("send", done, size))
+            parts = UploadedFile(file, size, lambda done: told("send", done, size))
             return _good(self._over_http(self._signed(asked), parts)).json()
 
     def export(self, name: str, form: str, state: str) -> Iterator[bytes]:
@@ -195,30 +181,25 @@ class RoadClient:
         given = {"authorization": f"Bearer {self._token}"}
         if self._tenant != DEFAULT_TENANT:
             given["postroad-tenant"] = self._tenant
-        if self._local:
-            given["postroad-user"] = _user()
+        if self._road is not None:
+            given["postroad-user"] = user_of(os.geteuid())
         return given
 
     def _find_owner(self) -> bool:
-        door = read_note(self._settings.dsn)
-        if door is None:
+        """Look whether a process owns the file and answers at its window."""
+        dsn = self._settings.dsn
+        if not is_open(dsn, TIMEOUT_S):
             return False
-        self._server, self._token, self._cert = door.url, door.token, door.cert
-        known = {"authorization": f"Bearer {door.token}"}
-        try:
-            answer = self._over_http(ApiRequest("GET", "/v1/tokens", headers=known))
-        except StoreUnavailable as error:
-            self._unheard = str(error)  # a killed process left the note, most likely
-            return False
-        # Another road, or something else, may listen there now: it does not know the token.
-        return answer.status == 200 and answer.content.startswith(b"[")
+        self._dial = lambda: (WindowLine(dsn), "")
+        self._server = f"the process that owns {file_of(dsn)}"
+        return True
 
     def _open_store(self) -> None:
         from postroad.api.app import Application  # engine and web framework take a second to load
         from postroad.api.context import Context
         from postroad.app import Postroad
 
-        settings = structs.replace(self._settings, log_level="warning")
+        settings = structs.replace(self._settings, log_level="warning", window=False)
         runner = self._runner = asyncio.Runner()
         if not runner.run(has_road(settings.dsn)):  # who only asks must not make one
             name = shown(settings.dsn).removeprefix("sqlite:///")
@@ -229,10 +210,9 @@ class RoadClient:
         try:
             _ = runner.run(road.__aenter__())  # it answers itself
         except RoadInUse as error:
-            why = "commands reach a road that `postroad up`, `api` or `worker` runs"
-            raise RoadInUse(f"{error}; {self._unheard or why}") from None
+            why = "its window is closed: it is just starting, or has Settings(window=False)"
+            raise RoadInUse(f"{error}; {why}") from None
         self._road = road
-        remove_note(settings.dsn)  # the file is ours: whoever left one is gone
         context = Context(road, settings, road.log)
         app = self._app = Application(context)
         self._token, self._audit = context.access.local, context.audit
@@ -246,17 +226,16 @@ class RoadClient:
     def _reply(
         self, asked: ApiRequest, file: "UploadedFile | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
-        line, base = _dialled(self._server, self._ca_file, self._cert)
+        line, base = self._dial()
         doubt = ""
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
             headers = {"content-type": "application/json", **asked.headers}
             if file is not None:
-                headers["transfer-encoding"] = "chunked"
+                headers["content-length"] = str(file.size)
                 line.timeout = UPLOAD_S
             body = asked.content if file is None else file.chunks()
-            target = base + asked.path + query
-            line.request(asked.method, target, body, headers, encode_chunked=file is not None)
+            line.request(asked.method, base + asked.path + query, body, headers)
             doubt = "" if asked.method == "GET" else DOUBT
             yield line.getresponse()
         except (OSError, http.client.HTTPException, UnicodeError) as error:
@@ -268,16 +247,6 @@ class RoadClient:
             line.close()
 
 
-def _user() -> str:
-    """The number and name of the user, for the audit log."""
-    number = os.geteuid()
-    try:
-        name = pwd.getpwuid(number).pw_name
-    except KeyError:  # a container may run as a number without a name
-        name = ""
-    return f"{number} {name}".strip().encode("ascii", "replace").decode()
-
-
 def _json(data: object) -> bytes:
     try:
         return msgspec.json.encode(data)
@@ -285,7 +254,19 @@ def _json(data: object) -> bytes:
         raise BadInput(NO_TEXT) from None
 
 
-def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPConnection, str]:
+class WindowLine(http.client.HTTPConnection):
+    """A connection to the process that owns a road's file."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._dsn = dsn
+
+    def connect(self) -> None:
+        """Connect to its window."""
+        self.sock = connect(self._dsn, self.timeout or TIMEOUT_S)
+
+
+def _dialled(server: str, ca_file: str) -> tuple[http.client.HTTPConnection, str]:
     """A connection to a server, and the path that all addresses there begin with."""
     shown = f"…{server[server.rindex('@') :]}" if "@" in server else server
     bad = BadInput(f"server {shown!r}: give an address like http://127.0.0.1:8600")
@@ -298,7 +279,7 @@ def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPCo
             raise bad  # it would be left out silently
         if parts.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
-        secure = pinned_tls(pinned) if pinned else trusting_tls(ca_file)
+        secure = trusting_tls(ca_file)
         line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
     except (ValueError, http.client.InvalidURL):
         raise bad from None
@@ -306,19 +287,23 @@ def _dialled(server: str, ca_file: str, pinned: str) -> tuple[http.client.HTTPCo
 
 
 class UploadedFile:
-    """A file that is uploaded in pieces. `told` is called with the bytes sent so far."""
+    """A file that is uploaded in pieces: the `size` that it had at the beginning. `told` is called
+    with the bytes sent so far."""
 
-    def __init__(self, file: IO[bytes], told: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], size: int, told: Callable[[int], None]) -> None:
         self._file = file
+        self.size = size
         self._told = told
 
     def chunks(self) -> Iterator[bytes]:
         """Read the pieces."""
         done = 0
-        while piece := self._file.read(CHUNK_BYTES):
+        while piece := self._file.read(min(CHUNK_BYTES, self.size - done)):
             yield piece
             done += len(piece)
             self._told(done)
+        if done < self.size:
+            raise BadInput("the file became shorter while it was sent: send it again")
 
 
 class ProgressReader:

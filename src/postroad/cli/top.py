@@ -43,7 +43,7 @@ def top(
                 view.show(look)
                 pause(every)
                 before = look
-                look = answered(road, lambda: snapshot(road, before), view.away)  # noqa: B023
+                look = answered(lambda: snapshot(road, before), view.away)  # noqa: B023
         except KeyboardInterrupt:
             return
 

@@ -1,13 +1,13 @@
 """The dead set: filters, what is shown of its messages, and how they are replayed."""
 
 from enum import StrEnum
-from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from postroad.model.cursors import bad_cursor, number_in
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, UnknownMessage
+from postroad.model.errors import UnknownMessage
 from postroad.model.ids import to_number
 from postroad.model.ladder import Ladder
 from postroad.model.states import NEVER, DeadReason
@@ -78,29 +78,22 @@ class Page(Struct, frozen=True):
 
 
 Place = tuple[int, int]
-CURSOR_CHARACTERS_MAX: Final = 64
 TOP: Place = (NEVER, NEVER)
 """Before the first page."""
 
 
-def cursor(last: DeadMessage) -> str:
-    """Return the cursor after a page's last message, as users see it."""
+def place_after(last: DeadMessage) -> str:
+    """Return the place after a page's last message, for a cursor."""
     return f"{last.died_at_ms:x}.{last.id}"
 
 
-def place(text: str) -> Place:
-    """Return the position that a cursor names."""
-    died_at, _, id_text = text[:CURSOR_CHARACTERS_MAX].partition(".")
+def place(text: str, after: str) -> Place:
+    """Return the place that a cursor names."""
+    died_at, _, id_text = text.partition(".")
     try:
-        died_at_ms, number = int(died_at, 16), to_number(id_text)
-    except (ValueError, UnknownMessage):
-        died_at_ms, number = -1, 0
-    if not 0 <= died_at_ms < NEVER:
-        raise BadInput(
-            f"after={text[:CURSOR_CHARACTERS_MAX]!r} is not a cursor: give the `after` of the page "
-            "before, or leave it out"
-        )
-    return died_at_ms, number
+        return number_in(died_at, after, 16), to_number(id_text)
+    except UnknownMessage:
+        raise bad_cursor(after) from None
 
 
 def headers_of(packed: bytes) -> dict[str, str]:

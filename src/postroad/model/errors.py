@@ -186,6 +186,11 @@ class RoadInUse(StoreError):
     """Another process owns this road's file. Stop that process, or send through its API."""
 
 
+class ForeignWindow(StoreError):
+    """The window of the road belongs to another user. Ask as that user or as root, or over HTTP
+    with a token."""
+
+
 class NoHubHere(StoreError):
     """This process serves no hub. Ask the one that does, or start it with `hub_listen` set."""
 
@@ -238,6 +243,11 @@ class ServerTooOld(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store does not answer. Try again later."""
+
+
+class NoOwner(StoreUnavailable):
+    """No process that can be asked owns the road's file. Start the program that owns it, or open
+    the file itself."""
 
 
 class NoSuchVhost(NoSuchDatabase):

@@ -2,18 +2,14 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from hashlib import blake2b
 from typing import Final, Self
 
-import msgspec
 from msgspec import Struct
 
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadCursor, CursorOfAnotherQuery
 from postroad.model.ids import to_text
 from postroad.model.states import NEVER, DeadReason, State
 
-CURSOR_CHARACTERS_MAX: Final = 64
 LAST_ID: Final = (1 << 63) - 1
 
 
@@ -217,36 +213,6 @@ def gather(rows: Iterable[ListRow], bounds: Iterable[int], request: ListRequest)
     last = until <= request.low if newest else until >= request.high
     ordered = [every[number] for number in sorted(kept, reverse=newest)]
     return FoundRows(ordered, None if last else until)
-
-
-def fingerprint(which: ListFilter) -> str:
-    """Identify a query, so that its cursors are not used for another one."""
-    return blake2b(msgspec.json.encode(which), digest_size=6).hexdigest()
-
-
-def cursor(which: ListFilter, start: int) -> str:
-    """Return the cursor of a page that starts at an id, as users see it."""
-    return f"{start:x}.{fingerprint(which)}"
-
-
-def start_of(which: ListFilter, text: str) -> int:
-    """Return the id at which a cursor's page starts."""
-    head, mark, query = text[:CURSOR_CHARACTERS_MAX].partition(".")
-    try:
-        start = int(head, 16) if head.isalnum() else -1
-    except ValueError:
-        start = -1
-    if not mark or not 0 <= start <= LAST_ID or len(text) > CURSOR_CHARACTERS_MAX:
-        raise BadCursor(
-            f"after={text[:CURSOR_CHARACTERS_MAX]!r} is not a cursor: give the `after` of the page "
-            "before, or leave it out"
-        )
-    if query != fingerprint(which):
-        raise CursorOfAnotherQuery(
-            "after= belongs to a list with other filters: give the filters of the page before, or "
-            "leave it out to begin anew"
-        )
-    return start
 
 
 def shown(row: ListRow, tenant: str, queue: str, rung: RungFacts | None) -> ListedMessage:

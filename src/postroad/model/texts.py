@@ -9,6 +9,8 @@ from postroad.model.errors import BadInput
 
 NAME_MAX: Final = 200
 QUEUE_MAX: Final = 2_048
+AFTER_MAX: Final = QUEUE_MAX + 16
+"""A cursor may name a queue, and says of which list it is."""
 KEY_MAX: Final = 255
 ID_MAX: Final = 64
 RATE_MAX: Final = 200
@@ -23,7 +25,7 @@ PATH_MAX: Final = 4_096
 TEXTS_MAX: Final[Mapping[str, int]] = {
     "account": NAME_MAX,
     "actor": NAME_MAX,
-    "after": QUEUE_MAX,
+    "after": AFTER_MAX,
     "box": ID_MAX,
     "callback": QUEUE_MAX,
     "credential": NAME_MAX,

@@ -11,7 +11,7 @@ from postroad.model.errors import UnsafeFile
 OWN: Final = 0o600
 OTHERS: Final = 0o077
 KEYS: Final = (".keys", ".keys.new", ".keys.new.part")
-BESIDE: Final = ("", "-wal", "-shm", ".lock", *KEYS, ".door", ".door.part", ".token")
+BESIDE: Final = ("", "-wal", "-shm", ".lock", *KEYS, ".token")
 """What lies beside a road's file, by how its name goes on."""
 ROOT: Final = 0
 
@@ -91,7 +91,7 @@ def _unsafe(found: os.stat_result, road: Path, bytes_max: int) -> str:
     """Why a file is not to be believed; empty when it is."""
     if not stat.S_ISREG(found.st_mode):
         return "it is no regular file"
-    if found.st_uid not in (os.geteuid(), ROOT, _owner(road)):
+    if found.st_uid not in (os.geteuid(), ROOT, owner_of(road)):
         return f"it belongs to user {found.st_uid}"
     if found.st_mode & OTHERS:
         return f"others may use it (mode {stat.S_IMODE(found.st_mode):o}, not {OWN:o})"
@@ -100,14 +100,9 @@ def _unsafe(found: os.stat_result, road: Path, bytes_max: int) -> str:
     return ""
 
 
-def _owner(road: Path) -> int:
+def owner_of(road: Path) -> int:
+    """The user whose file it is; root, if it is not there."""
     try:
         return road.stat().st_uid
     except OSError:
         return ROOT
-
-
-def open_to_all(folder: Path) -> bool:
-    """Whether every user may replace files in a folder."""
-    mode = folder.stat().st_mode
-    return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX

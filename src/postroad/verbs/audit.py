@@ -2,19 +2,16 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Final, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import msgspec
 from msgspec import Struct
 
 from postroad.model.audit import AuditCursor, AuditFilter, AuditLine
-from postroad.model.errors import BadInput, BadTime
-from postroad.model.states import NEVER
+from postroad.model.cursors import cursor, number_in, place_in
 from postroad.ports.audit import AuditLog
 from postroad.verbs.bounding import bounded
-from postroad.verbs.paging import PAGE_MAX, check_page, moment_ms
-
-DIGITS_MAX: Final = 19
+from postroad.verbs.paging import PAGE_MAX, check_page, span_ms
 
 
 class AuditWhere(TypedDict, total=False):
@@ -50,37 +47,30 @@ class AuditVerbs:
         verb, a tenant."""
         check_page(limit)
         which = _filter(where)
-        found = await self._store.audit_page(which, _cursor(after), limit + 1)
+        query = ("audit", which)
+        found = await self._store.audit_page(which, _place(after, query), limit + 1)
         shown = tuple(found[:limit])
         last = shown[-1] if len(found) > limit else None
-        return AuditPage(shown, f"{last.at_ms}-{last.id}" if last else "")
+        return AuditPage(shown, cursor(f"{last.at_ms}-{last.id}", query) if last else "")
 
     async def export(self, **where: Unpack[AuditWhere]) -> AsyncIterator[bytes]:
         """All lines as NDJSON, a page in each piece."""
-        after = "-"
-        while after:
-            page = await self.list(limit=PAGE_MAX, after=after.strip("-"), **where)
+        page = await self.list(limit=PAGE_MAX, **where)
+        yield msgspec.json.Encoder().encode_lines(page.lines)
+        while page.after:
+            page = await self.list(limit=PAGE_MAX, after=page.after, **where)
             yield msgspec.json.Encoder().encode_lines(page.lines)
-            after = page.after
 
 
 def _filter(where: AuditWhere) -> AuditFilter:
-    since_ms = moment_ms(where.get("since"), "since", 0)
-    until_ms = moment_ms(where.get("until"), "until", NEVER)
-    if since_ms >= until_ms:
-        raise BadTime("since is not before until: give the earlier time as since")
+    since_ms, until_ms = span_ms(where.get("since"), where.get("until"))
     return AuditFilter(
         where.get("tenant"), since_ms, until_ms, where.get("actor"), where.get("verb")
     )
 
 
-def _cursor(after: str) -> AuditCursor:
+def _place(after: str, query: object) -> AuditCursor:
     if not after:
         return AuditCursor()
-    parts = after.split("-")
-    if len(parts) != 2 or not all(
-        part.isascii() and part.isdecimal() and len(part) <= DIGITS_MAX for part in parts
-    ):
-        raise BadInput(f"after={after[:40]!r}: give the `after` of the page before")
-    at_ms, number = (min(int(part), NEVER) for part in parts)
-    return AuditCursor(at_ms, number)
+    at, _, number = place_in(after, query).partition("-")
+    return AuditCursor(number_in(at, after), number_in(number, after))

@@ -24,8 +24,10 @@ WORDS: Final[dict[type, str]] = {
     timedelta: "a timedelta",
     NoneType: "None",
 }
-NEEDED: Final = frozenset(("box", "credential", "id", "name", "queue", "tenant", "to", "url"))
-"""Texts that name something: an empty one names nothing."""
+NEEDED: Final = frozenset(
+    ("box", "credential", "id", "name", "queue", "tenant", "to", "url")
+) | frozenset(("actor", "error", "order_key", "prefix", "reason", "state", "text", "verb"))
+"""Texts that name or select something: an empty one does neither."""
 
 
 class VerbParameter(Struct, frozen=True):

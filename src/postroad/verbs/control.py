@@ -44,6 +44,8 @@ class Controls:
     ) -> AsyncIterator[CancelledAll]:
         """Cancel the unfinished messages of a queue or order key; counts them after each slice."""
         clock = self._store.clock
+        if not queue and not order_key:  # nobody cancels everything by leaving something out
+            raise BadInput("say which: a queue, an order_key, or both")
         which = MessageFilter(tenant, queue, order_key, clock.now_ms() + 1)
         work = CancelAll(self._store, which, self._last_tries, _wait_s(wait))
         return self._cancelling(queue, tenant, work)

@@ -7,7 +7,8 @@ from typing import Final, Protocol, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, cursor, place
+from postroad.model.cursors import cursor, place_in
+from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, place, place_after
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, UnknownMessage
 from postroad.model.ids import to_number
@@ -16,7 +17,7 @@ from postroad.model.states import NEVER, DeadReason
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.known_queues import check_queue
-from postroad.verbs.paging import check_page, moment_ms
+from postroad.verbs.paging import check_page, span_ms
 
 PAGE_MAX: Final = 1_000
 SLICE: Final = 500
@@ -57,10 +58,13 @@ class DeadMessages:
     async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[DeadWhere]) -> Page:
         """A page of dead messages, the latest death first. Give its `after` for the next page."""
         check_page(limit, PAGE_MAX)
-        start = place(after) if after else TOP
-        found = await self._store.dead_page(_filter(where), start, limit + 1)
-        messages = tuple(found[:limit])
-        return Page(messages, cursor(messages[-1]) if len(found) > limit else "")
+        which = _filter(where)
+        query = ("dead", which)
+        start = place(place_in(after, query), after) if after else TOP
+        await self._check_queue(which)
+        found = await self._store.dead_page(which, start, limit + 1)
+        shown = tuple(found[:limit])
+        return Page(shown, cursor(place_after(shown[-1]), query) if len(found) > limit else "")
 
     async def show(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> DeadLetter:  # noqa: A002
         """A dead message with its body, headers and all tries; of secret headers only the
@@ -129,8 +133,7 @@ class DeadMessages:
         self, how: Change, which: DeadFilter, most: int, *, dry_run: bool
     ) -> AsyncIterator[int]:
         """Change slice after slice. Messages that die after the start, perhaps again, are left."""
-        if which.queue is not None and which.tenant is not None:
-            await check_queue(self._store, which.queue, which.tenant)
+        await self._check_queue(which)
         if which.ids is not None or dry_run:
             yield await how(which, count=most, dry_run=dry_run)
             return
@@ -142,6 +145,10 @@ class DeadMessages:
             gone = await how(which, count=size, dry_run=False)
             done, full = done + gone, gone == size
             yield done
+
+    async def _check_queue(self, which: DeadFilter) -> None:
+        if which.queue is not None and which.tenant is not None:
+            await check_queue(self._store, which.queue, which.tenant)
 
 
 def _meant(
@@ -167,12 +174,13 @@ def _filter(where: DeadWhere, ids: tuple[int, ...] | None = None) -> DeadFilter:
     reason = where.get("reason")
     if reason is not None and reason not in set(DeadReason):
         raise BadInput(f"reason={reason!r}: one of {', '.join(DeadReason)}")
+    since_ms, until_ms = span_ms(where.get("since"), where.get("until"))
     return DeadFilter(
         tenant=where.get("tenant", DEFAULT_TENANT),
         queue=where.get("queue"),
         reason=None if reason is None else DeadReason(reason),
         error=where.get("error"),
-        since_ms=moment_ms(where.get("since"), "since", 0),
-        until_ms=moment_ms(where.get("until"), "until", NEVER),
+        since_ms=since_ms,
+        until_ms=until_ms,
         ids=ids,
     )

@@ -25,6 +25,7 @@ from postroad.model.rollup import (
 )
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.paging import moment_ms, span_ms
 
 NAMES_MAX: Final = 50
 WRITTEN_MS: Final = 2_000
@@ -100,11 +101,9 @@ class FleetRollups:
             raise BadInput("by=queue: queues are counted by the hour, give step=1h")
         if not 1 <= names <= NAMES_MAX:
             raise BadInput(f"names={names}: give 1 to {NAMES_MAX}")
-        until_ms = now_ms if until is None else _ms(until)
-        since_ms = until_ms - KEPT_MS[wide] if since is None else _ms(since)
+        until_ms = moment_ms(until, "until", now_ms)
+        since_ms, until_ms = span_ms(since, until, (until_ms - KEPT_MS[wide], now_ms))
         first_ms = wide.start_of(since_ms)
-        if since_ms >= until_ms:
-            raise BadInput("since must be before until: give them in order")
         if (until_ms - first_ms) // wide.ms > BUCKETS_MAX:
             raise BadInput(
                 f"since and until are more than {BUCKETS_MAX} buckets apart: ask for a shorter "
@@ -170,9 +169,3 @@ def _group(by: str) -> GroupBy:
         return GroupBy(by)
     except ValueError:
         raise BadInput(f"by={by[:20]!r}: give outcome, family, tenant or queue") from None
-
-
-def _ms(at: datetime) -> int:
-    if at.tzinfo is None:
-        raise BadInput(f"{at.isoformat()}: give the time zone too, as in 2026-05-01T12:00:00+00:00")
-    return int(at.timestamp() * 1000)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from postroad.model.cursors import cursor, number_in, place_in
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
 from postroad.model.overview import LaneRow, Overview, QueueRow
 from postroad.model.states import State
@@ -41,6 +41,7 @@ class LevelRow(Struct, frozen=True):
     waiting: int
     held: int
     oldest_due_ms: int | None
+    """Of those that wait, as in the counts of the road."""
 
 
 @bounded
@@ -56,22 +57,21 @@ class Inspection:
     ) -> QueuePage:
         """A page of queues, by name."""
         check_page(limit)
-        found = await self._store.queue_page(tenant, after, limit + 1)
+        query = ("queues", tenant)
+        found = await self._store.queue_page(tenant, place_in(after, query), limit + 1)
         shown = tuple(found[:limit])
-        return QueuePage(shown, shown[-1].queue if len(found) > limit else "")
+        return QueuePage(shown, cursor(shown[-1].queue, query) if len(found) > limit else "")
 
     async def lanes(
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> LanePage:
         """A page of lanes, by number."""
         check_page(limit)
-        if after and not (after.isdecimal() and after.isascii() and len(after) < 19):
-            raise BadInput(
-                f"after={after[:40]!r} is not a cursor: give the `after` of the page before"
-            )
-        found = await self._store.lane_page(tenant, int(after or 0), limit + 1)
+        query = ("lanes", tenant)
+        start = number_in(place_in(after, query), after) if after else 0
+        found = await self._store.lane_page(tenant, start, limit + 1)
         shown = tuple(found[:limit])
-        return LanePage(shown, str(shown[-1].id) if len(found) > limit else "")
+        return LanePage(shown, cursor(str(shown[-1].id), query) if len(found) > limit else "")
 
     async def overview(self, *, tenant: str | None = DEFAULT_TENANT) -> Overview:
         """Counts of all messages by state."""
@@ -100,7 +100,7 @@ def _level(
         sum(each.count for each in here if each.state is state)
         for state in (State.waiting, State.held)
     )
-    dues = [each.oldest_due_ms for each in here if each.state is not State.uncertain]
+    dues = [each.oldest_due_ms for each in here if each.state is State.waiting]
     return LevelRow(
         level=level,
         delay_s=DEFAULT_LADDER.delay_ms(level) / 1000,

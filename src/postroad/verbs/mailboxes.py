@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from postroad.hub.access import new_box
 from postroad.hub.pump import Hub
 from postroad.hub.status import HubStatus, MailboxExplanation, mailbox_explanation
+from postroad.model.cursors import cursor, place_in
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
@@ -114,9 +115,10 @@ class MailboxAdmin:
     ) -> MailboxPage:
         """A page of mailboxes, by name."""
         check_page(limit)
-        rows = await self._mailboxes().box_page(tenant, after, limit + 1)
+        query = ("mailboxes", tenant)
+        rows = await self._mailboxes().box_page(tenant, place_in(after, query), limit + 1)
         shown = tuple(MailboxRow(*row) for row in rows[:limit])
-        return MailboxPage(shown, shown[-1].box if len(rows) > limit else "")
+        return MailboxPage(shown, cursor(shown[-1].box, query) if len(rows) > limit else "")
 
     async def explain(self, box: str, *, tenant: str = DEFAULT_TENANT) -> MailboxExplanation:
         """Explain a mailbox: what waits in it, and why it is delivered or not."""

@@ -7,9 +7,10 @@ from typing import Final, TypedDict, Unpack
 
 from msgspec import Struct
 
+from postroad.model.cursors import cursor, number_in, place_in
 from postroad.model.dead import headers_of
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, BadTime, NoBody, NotOnRabbitMQ
+from postroad.model.errors import BadInput, NoBody, NotOnRabbitMQ
 from postroad.model.ids import first_after, made_at_ms, to_number
 from postroad.model.keyring import KeyRing
 from postroad.model.listing import (
@@ -18,8 +19,6 @@ from postroad.model.listing import (
     ListOrder,
     MessagePage,
     Shelf,
-    cursor,
-    start_of,
 )
 from postroad.model.private_headers import shown
 from postroad.model.states import NEVER, State
@@ -27,7 +26,7 @@ from postroad.ports.broker import HasBroker
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.message_search import Search
-from postroad.verbs.paging import PAGE_MAX, check_page, moment_ms
+from postroad.verbs.paging import PAGE_MAX, check_page, span_ms
 from postroad.verbs.send_again import (
     SendAgain,
     SendMany,
@@ -107,7 +106,7 @@ class Messages:
         note = await self._note(which)
         low, high = first_after(which.since_ms), min(first_after(which.until_ms) - 1, LAST_ID)
         if after:
-            start = start_of(which, after)
+            start = number_in(place_in(after, which), after, 16)
             low, high = (low, min(high, start)) if which.newest else (max(low, start), high)
         if Shelf.history in which.shelves:
             await self._catch_up()
@@ -116,7 +115,7 @@ class Messages:
         await search.run(low, high, limit)
         return MessagePage(
             messages=tuple(search.messages),
-            after="" if search.next is None else cursor(which, search.next),
+            after="" if search.next is None else cursor(f"{search.next:x}", which),
             unindexed=search.unindexed,
             looked_at=search.looked_at,
             searched_until_ms=None if search.next is None else made_at_ms(search.next),
@@ -219,6 +218,7 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
         raise BadInput("queue= and prefix=: give one of them")
     if queue is not None and queue.endswith("*"):
         prefix, queue = queue[:-1], None
+    since_ms, until_ms = span_ms(where.get("since"), where.get("until"))
     which = ListFilter(
         tenant=where.get("tenant", DEFAULT_TENANT),
         queue=queue,
@@ -227,12 +227,10 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
         level=level,
         order_key=where.get("order_key"),
         text=where.get("text") or "",
-        since_ms=moment_ms(where.get("since"), "since", 0),
-        until_ms=moment_ms(where.get("until"), "until", NEVER),
+        since_ms=since_ms,
+        until_ms=until_ms,
         order=ListOrder(order),
     )
-    if which.since_ms >= which.until_ms:
-        raise BadTime("since= is not before until=: no message can be accepted between them")
     if not which.shelves:
         raise BadInput(
             f"order_key= with state={state}: finished messages are stored without their order "

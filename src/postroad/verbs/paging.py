@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from postroad.model.errors import BadInput, BadTime
+from postroad.model.states import NEVER
 
 PAGE_MAX: Final = 500
 
@@ -12,6 +13,17 @@ def check_page(limit: int, most: int = PAGE_MAX) -> None:
     """Raise BadInput if a page may not have this many rows."""
     if not 1 <= limit <= most:
         raise BadInput(f"limit={limit}: give 1 to {most}, and page with `after`")
+
+
+def span_ms(
+    since: datetime | None, until: datetime | None, otherwise: tuple[int, int] = (0, NEVER)
+) -> tuple[int, int]:
+    """Two times in milliseconds since 1970; BadTime if they are not in order."""
+    since_ms = moment_ms(since, "since", otherwise[0])
+    until_ms = moment_ms(until, "until", otherwise[1])
+    if since_ms >= until_ms:
+        raise BadTime("since is not before until: give the earlier time as since")
+    return since_ms, until_ms
 
 
 def moment_ms(moment: datetime | None, name: str, otherwise: int) -> int:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.cursors import cursor, place_in
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, BadUrl, UnknownQueue
@@ -148,9 +149,10 @@ class WebhookAdmin:
     ) -> HookPage:
         """A page of the webhooks that something is set for, without their secrets."""
         check_page(limit)
-        found = await self._store.hook_page(tenant, after, limit + 1)
+        query = ("webhooks", tenant)
+        found = await self._store.hook_page(tenant, place_in(after, query), limit + 1)
         shown = tuple(self._shown(entry) for entry in found[:limit])
-        return HookPage(shown, shown[-1].url if len(found) > limit else "")
+        return HookPage(shown, cursor(shown[-1].url, query) if len(found) > limit else "")
 
     async def delete(self, url: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Delete what is set for a webhook, its secrets too. Its queue stays, and what waits there
