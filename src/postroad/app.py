@@ -40,6 +40,9 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
+from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.event_types import EventTypeAdmin
+from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
@@ -103,6 +106,9 @@ class Postroad:
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
+    endpoints = VerbGroup(EndpointAdmin)
+    event_types = VerbGroup(EventTypeAdmin)
+    events = VerbGroup(EventVerbs)
 
     def __init__(
         self,
@@ -147,6 +153,12 @@ class Postroad:
         self.tokens = TokenAdmin(store, store.clock)
         self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
+        self.event_types, events = (
+            EventTypeAdmin(store),
+            EventVerbs(store, self._sending, allowance),
+        )
+        self.events, self.publish = events, events.publish
         service = self.campaign_service = CampaignService(
             store, keys, rules, log, own.idle, allowance, parts.resolve
         )

@@ -33,6 +33,9 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
+from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.event_types import EventTypeAdmin
+from postroad.verbs.events import EventVerbs
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
@@ -148,6 +151,31 @@ class BlockingWebhooks(Verbs):
     attempts, rotate_keys = blocking(WebhookAdmin.attempts), blocking(WebhookAdmin.rotate_keys)
 
 
+class BlockingEndpoints(Verbs):
+    """Make, change, list and delete the endpoints that events are sent to."""
+
+    create, get = blocking(EndpointAdmin.create), blocking(EndpointAdmin.get)
+    list, change = blocking(EndpointAdmin.list), blocking(EndpointAdmin.change)
+    enable, disable = blocking(EndpointAdmin.enable), blocking(EndpointAdmin.disable)
+    rotate, delete = blocking(EndpointAdmin.rotate), blocking(EndpointAdmin.delete)
+
+
+class BlockingEventTypes(Verbs):
+    """Set and list the types of events."""
+
+    set, get = blocking(EventTypeAdmin.set), blocking(EventTypeAdmin.get)
+    list = blocking(EventTypeAdmin.list)
+    import_openapi = blocking(EventTypeAdmin.import_openapi)
+    export_openapi = blocking(EventTypeAdmin.export_openapi)
+
+
+class BlockingEvents(Verbs):
+    """Publish events, and see what became of them."""
+
+    publish, list = blocking(EventVerbs.publish), blocking(EventVerbs.list)
+    get = blocking(EventVerbs.get)
+
+
 class BlockingCampaigns(Verbs):
     """Send one template to many recipients."""
 
@@ -195,8 +223,12 @@ class Face(ABC):
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
+    endpoints = VerbGroup(BlockingEndpoints)
+    event_types = VerbGroup(BlockingEventTypes)
+    events = VerbGroup(BlockingEvents)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    publish = blocking(EventVerbs.publish)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
     settle, limit = blocking(app.Postroad.settle), blocking(app.Postroad.limit)

@@ -90,7 +90,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
         kinds = {line["kind"] for line in lines}
         assert kinds == {
             "queue",
-            "endpoint",
+            "webhook",
             "limit",
             "message",
             "dead",

@@ -38,6 +38,8 @@ GROUPS = (
     dead,
     queues,
     webhooks,
+    endpoints,
+    events,
     top,
     stats,
     figures,

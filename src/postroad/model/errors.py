@@ -84,6 +84,36 @@ class UnknownMessage(BadInput):
     retention."""
 
 
+class UnknownEndpoint(BadInput):
+    """No endpoint of that id is known. List endpoints to find it."""
+
+
+class UnknownEvent(BadInput):
+    """No event of that id is known. Check the id; events are forgotten after their retention."""
+
+
+class UnknownEventType(BadInput):
+    """The road has event types, and none of that name. Add it, or correct the name."""
+
+
+class EventTypeArchived(BadInput):
+    """The event type is archived: nothing of it is published. Use another, or unarchive it."""
+
+
+class BadFilter(BadInput):
+    """A filter of an endpoint is malformed, too deep or too large. Write it as the text says."""
+
+
+class BadSchema(BadInput):
+    """A JSON Schema cannot be used: malformed, too large, or it refers to another document. Change
+    what the text names."""
+
+
+class SchemaMismatch(BadInput):
+    """The body of an event does not fit the schema of its type; nothing was stored. The text names
+    the place by a JSON pointer."""
+
+
 class UnknownToken(BadInput):
     """No access token of that id is known. List tokens to find it."""
 

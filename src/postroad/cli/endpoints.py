@@ -1,0 +1,189 @@
+"""`postroad endpoint`: the places that events are sent to."""
+
+import json
+from datetime import timedelta
+from typing import Annotated, Any
+
+from postroad.api.in_process import part
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    SharedOptions,
+    add_group,
+    named_value,
+)
+from postroad.cli.options import Argument, Group, Option
+from postroad.cli.printing import more, out, when
+from postroad.model.errors import BadInput
+
+Id = Annotated[str, Argument(help="The endpoint's id: ep_…")]
+
+
+class Settings(SharedOptions, frozen=True):
+    """What can be set when an endpoint is made, and changed later."""
+
+    type: Annotated[
+        list[str] | None, Option("--type", help="An event type, as order.paid or order.*.")
+    ] = None
+    channel: Annotated[
+        list[str] | None, Option(help="A channel that events must have; may be repeated.")
+    ] = None
+    filter: Annotated[
+        str | None, Option(help="What bodies must be like, as JSON; `null` is anything.")
+    ] = None
+    description: Annotated[str | None, Option(help="A few words about it.")] = None
+    metadata: Annotated[list[str] | None, Option(help="NAME=VALUE of your own.")] = None
+    header: Annotated[
+        list[str] | None, Option(help="NAME=VALUE to send with every request; stored encrypted.")
+    ] = None
+    reject: Annotated[
+        list[int] | None, Option(help="A status after which a message is never tried again.")
+    ] = None
+    timeout: Annotated[timedelta | None, Option(help="How long a whole try may take, as 15s.")] = (
+        None
+    )
+    rate: Annotated[str | None, Option(help="How many tries may start, as 50/s.")] = None
+
+
+def add(app: Group) -> None:
+    """Add the commands for endpoints."""
+    commands: Commands = {"create": create, "list": list_endpoints, "show": show, "set": change}
+    commands |= {"enable": enable, "disable": disable, "rotate": rotate, "delete": delete}
+    text = "Endpoints: where events are sent to, which of them, and the secrets."
+    add_group(app, "endpoint", "Events", text, commands)
+
+
+def create(
+    call: Invocation,
+    url: Annotated[str, Argument(help="Where its events are sent to.")],
+    settings: Settings,
+    ordered: Annotated[
+        bool, Option("--ordered", help="One event after the other, in order.")
+    ] = False,
+) -> None:
+    """Make an endpoint, and print its secret, this once."""
+    data = {"url": url, "ordered": ordered, **_given(settings)}
+    _secret(call, call.ask("POST", "/v1/endpoints", data=data))
+
+
+def _secret(call: Invocation, said: dict[str, Any]) -> None:
+    if call.printed(said):
+        return
+    out().print(f"endpoint: {said['id']}")
+    out().print(f"secret:   {said['secret']} (it is not shown again)")
+
+
+def _given(settings: Settings) -> dict[str, Any]:
+    data: dict[str, Any] = {"types": settings.type, "channels": settings.channel}
+    data |= {name: getattr(settings, name) for name in ("description", "reject", "rate")}
+    for name, given in (("metadata", settings.metadata), ("headers", settings.header)):
+        data[name] = given and dict(named_value(f"--{name}", each) for each in given)
+    data["timeout"] = settings.timeout and settings.timeout.total_seconds()
+    data = {name: value for name, value in data.items() if value is not None}
+    if settings.filter is not None:
+        data["filter"] = _json(settings.filter)
+    return data
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadInput("--filter is not JSON: see docs/guide/events.md") from None
+
+
+def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None:
+    """List the endpoints."""
+    said = call.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
+    if call.printed(said):
+        return
+    rows = [
+        (
+            one["id"],
+            one["url"],
+            ", ".join(one["types"]) or "*",
+            ", ".join(one["channels"]),
+            one["state"],
+            one["description"],
+        )
+        for one in said["endpoints"]
+    ]
+    columns = ("endpoint", "url~", "types~", "channels~", "state", "description~")
+    call.table(columns, rows, "there are no endpoints: `postroad endpoint create`")
+    more(said["after"])
+
+
+def show(call: Listing, id: Id) -> None:  # noqa: A002
+    """Show an endpoint; of secrets only how many there are."""
+    _tell(call, call.ask("GET", f"/v1/endpoints/{part(id)}"))
+
+
+def change(
+    call: Listing,
+    id: Id,  # noqa: A002
+    settings: Settings,
+    url: Annotated[str | None, Option(help="Another URL on the same server.")] = None,
+) -> None:
+    """Change an endpoint; options that are not given keep their values."""
+    data = _given(settings) | ({"url": url} if url else {})
+    if not data:
+        raise BadInput("nothing is to change: give an option, see `postroad endpoint set --help`")
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
+
+
+def enable(call: Listing, id: Id) -> None:  # noqa: A002
+    """Let an endpoint get events again, and send what waits."""
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data={"state": "enabled"}))
+
+
+def disable(
+    call: Listing,
+    id: Id,  # noqa: A002
+    reason: Annotated[str, Option(help="Why, for those who look at it.")] = "",
+) -> None:
+    """Let an endpoint get no events; what waits there is held."""
+    data = {"state": "disabled", "reason": reason}
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
+
+
+def rotate(
+    call: Invocation,
+    id: Id,  # noqa: A002
+    overlap: Annotated[
+        timedelta | None, Option(help="How long the old secret signs too, as 2d; else a day.")
+    ] = None,
+) -> None:
+    """Give an endpoint a new secret, and print it, this once."""
+    data = {} if overlap is None else {"overlap": overlap.total_seconds()}
+    _secret(call, call.ask("POST", f"/v1/endpoints/{part(id)}/rotate", data=data))
+
+
+def delete(call: Invocation, id: Id) -> None:  # noqa: A002
+    """Delete an endpoint; what waits for it is cancelled."""
+    call.delete(f"/v1/endpoints/{part(id)}", id)
+
+
+def _tell(call: Listing, said: dict[str, Any]) -> None:
+    if call.printed(said):
+        return
+    ends = said["secret_ends_at_ms"]
+    call.facts(
+        [
+            ("endpoint", said["id"]),
+            ("url", said["url"]),
+            ("description", said["description"] or "none"),
+            ("state", " ".join(filter(None, (said["state"], said["reason"])))),
+            ("types", ", ".join(said["types"]) or "all"),
+            ("channels", ", ".join(said["channels"]) or "any"),
+            ("filter", "none" if said["filter"] is None else json.dumps(said["filter"])),
+            ("secrets", f"{said['secrets']}, one until {when(ends)}" if ends else said["secrets"]),
+            ("headers", ", ".join(said["headers"]) or "none"),
+            ("rate", said["rate"] or "no limit"),
+            ("ordered", "yes" if said["ordered"] else "no"),
+            ("in all", f"{said['timeout_ms']} ms"),
+            ("queue", said["queue"]),
+        ]
+    )
