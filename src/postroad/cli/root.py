@@ -10,6 +10,8 @@ from postroad.cli import (
     dead,
     demo,
     doctor,
+    endpoints,
+    events,
     figures,
     keys,
     listen,
