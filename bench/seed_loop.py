@@ -9,19 +9,24 @@ import time
 from pathlib import Path
 
 import asyncpg
+import msgspec
 import uvloop
 from msgspec import Struct
 
 from bench.databases import database
 from bench.shape import Durability, Taken
-from postroad.ports.channel import ChannelMessage
+from postroad.model.credential import Credential, OpenCredential
+from postroad.model.entities import Message, Policy, Queue
+from postroad.model.recipients import addressed
+from postroad.model.states import NEVER
 from postroad.ports.clock import SystemClock
-from postroad.transports.sms.channel import Login, SmsChannel
+from postroad.transports.sms.session import SmsSession
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.connections import IdleConnections
-from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
+from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import LOCAL
 
+QUEUE = Queue(1, "default", "sms:main", Policy(), (1,))
 SCHEMA = """
 create table sms_ops (
   id bigint generated always as identity primary key, campaign_id int not null, recipient text not null,
@@ -62,18 +67,17 @@ async def _run(folder: Path, seconds: float, server: str, setting: Setting) -> l
             )
             rows = str(int(seconds * ROWS_A_SECOND) + setting.send_rate)
             await pool.execute(SCHEMA.replace("$count", rows))
-            login = Login(provider.server, ACCOUNT, TOKEN, "+15550000")
-            channel = SmsChannel(
-                login, VettedHttp(LOCAL.webhooks, SystemClock(), IdleConnections())
-            )
-            await channel.ready()
+            known = Credential(1, "default", "main", "sms", provider.spec(), "", b"")
+            http = VettedHttp(LOCAL.webhooks, SystemClock(), IdleConnections())
+            session = SmsSession(OpenCredential(known, {"secret": TOKEN}), http)
+            _ = await session.prepare(QUEUE, _message(0, "+1", ""))
             start_s, cpu_s = time.perf_counter(), time.process_time()
             while time.perf_counter() < start_s + seconds and await _turn(
-                pool, channel, setting.send_rate
+                pool, session, setting.send_rate
             ):
                 pass
             took_s, cpu_s = time.perf_counter() - start_s, time.process_time() - cpu_s
-            await channel.close()
+            await session.close()
             told = await pool.fetchrow("select count(sent_at), count(message_id) from sms_ops")
             durability = await read_durability(pool)
             await pool.close()
@@ -82,10 +86,15 @@ async def _run(folder: Path, seconds: float, server: str, setting: Setting) -> l
     return [Taken("seed-loop", told[0], told[1], received, told[1], took_s, cpu_s, durability)]
 
 
-async def _turn(pool: "asyncpg.Pool[asyncpg.Record]", channel: SmsChannel, send_rate: int) -> bool:
+def _message(number: int, recipient: str, text: str) -> Message:
+    body = msgspec.json.encode({"text": text})
+    return Message(number, 0, 1, 1, 0, 0, 0, 0, 0, 0, NEVER, body, addressed(recipient))
+
+
+async def _turn(pool: "asyncpg.Pool[asyncpg.Record]", session: SmsSession, send_rate: int) -> bool:
     async def one(number: int, recipient: str, name: str) -> None:
-        answer = await channel.send(ChannelMessage(str(number), recipient, f"Hello {name}"))
-        await pool.execute(DONE, number, answer.provider_id, answer.code)
+        said = (await session.send(QUEUE, _message(number, recipient, f"Hello {name}"))).provider
+        await pool.execute(DONE, number, said.id, said.code)
 
     picked = await pool.fetch(PICK, send_rate)
     await asyncio.gather(*(one(*row) for row in picked))

@@ -27,6 +27,7 @@ ITEMS = {
     "pinned-claim": "proof.claims:prove_pinned",
     "many-lanes": "proof.claims:prove_lanes",
     "pace": "proof.pacing:prove",
+    "named-limit": "proof.pacing:prove_named",
     "campaign-rate": "proof.campaigns:prove_rate",
     "campaign-kills": "proof.campaigns:prove_kills",
     "replay": "proof.everyday:prove_replay",

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal, Self, Unpack
 
 import apsw
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.config import Settings, checked
@@ -24,15 +23,12 @@ from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
-from postroad.ports.clock import Chance, Clock, SystemClock, system_chance
-from postroad.ports.log import Log
-from postroad.ports.store import Store
+from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
-from postroad.transports.threads import Calls, Threads
-from postroad.transports.webhook.resolving import Resolve
+from postroad.transports.registered import ChannelParts, own_channels
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
@@ -47,9 +43,11 @@ from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
+from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
@@ -57,20 +55,12 @@ from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Receipt, Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
+from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
 
-
-class Parts(Struct, frozen=True):
-    """Parts of a road that a test may replace."""
-
-    clock: Clock | None = None
-    chance: Chance | None = None
-    store: Store | None = None
-    log: Log | None = None
-    threads: Callable[[str, int], Calls] = Threads
-    resolve: Resolve | None = None
+__all__ = ["Parts", "Postroad"]
 
 
 class Postroad:
@@ -102,7 +92,9 @@ class Postroad:
     webhooks = VerbGroup(WebhookAdmin)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
+    suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
+    limits = VerbGroup(NamedLimits)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -149,19 +141,17 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, live.unwritten_figures)
-        self.workers = FleetWorkers(store)
+        self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
         self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
+        self.suppressions = SuppressionVerbs(store)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
-        self.event_types, events = (
-            EventTypeAdmin(store),
-            EventVerbs(store, self._sending, allowance),
-        )
-        self.events, self.publish = events, events.publish
-        service = self.campaign_service = CampaignService(
-            store, keys, rules, log, own.idle, allowance, parts.resolve
-        )
+        self.event_types = EventTypeAdmin(store)
+        self.events = EventVerbs(store, self._sending, allowance)
+        self.publish = self.events.publish
+        channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
@@ -320,12 +310,12 @@ class Postroad:
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self, what: str | int, rate: str | None, **options: Unpack[QueueLimitOptions]
     ) -> None:
         """Limit how many tries start, in the whole fleet: of a queue, or, given a lane's number,
-        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts the
-        limit. `cost` is what each try counts as."""
-        await self._controls.limit(what, rate, cost=cost, tenant=tenant)
+        of all lanes with its credential. `rate` is as `50/s` or `50/s,1000/h`; None lifts it.
+        Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
+        await self._controls.limit(what, rate, **options)
 
     # Explain
 

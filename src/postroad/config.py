@@ -25,6 +25,8 @@ LOG_FORMATS: Final = ("text", "json")
 WATCHDOG_S: Final = (0.1, 86_400.0)
 MAY_BE_ZERO: Final = ("limits.keep_bodies_ms", "limits.linger_ms", "watchdog_s")
 DEFAULT: Final = "default"
+ENVIRONMENT: Final = "environment"
+FLAG: Final = "flag"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
 """Minimum for tokens that people choose: 24 random letters and digits have 142 bits."""
@@ -80,6 +82,10 @@ class Loaded(Struct, frozen=True):
         """Whether its value was given, and is not the default."""
         return self.sources[name] != DEFAULT
 
+    def given(self, name: str) -> bool:
+        """Whether its value was given to this process: not by a file, which others read too."""
+        return self.sources[name] in (ENVIRONMENT, FLAG)
+
 
 def names() -> dict[str, Any]:
     """Every setting by its dotted name, with its type."""
@@ -123,8 +129,8 @@ def load(
     sources = dict.fromkeys(known, DEFAULT)
     said = [(name, value, str(file), name) for name, value in _in_file(file)]
     told = [(name, environ[variable(name)]) for name in known if variable(name) in environ]
-    said += [(name, value, "environment", variable(name)) for name, value in told]
-    said += [(name, value, "flag", f"--set {name}") for name, value in flags.items()]
+    said += [(name, value, ENVIRONMENT, variable(name)) for name, value in told]
+    said += [(name, value, FLAG, f"--set {name}") for name, value in flags.items()]
     for name, value, source, label in said:
         values[name] = _convert(name, value, label, known)
         sources[name] = source

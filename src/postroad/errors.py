@@ -4,5 +4,5 @@ from postroad.campaigns.reading import BadFile as BadFile  # noqa: PLC0414 - pub
 from postroad.model.campaign import BadTemplate as BadTemplate  # noqa: PLC0414
 from postroad.model.campaign import UnknownCampaign as UnknownCampaign  # noqa: PLC0414 - public here
 from postroad.model.campaign import WrongState as WrongState  # noqa: PLC0414
+from postroad.model.credential import BadCredential as BadCredential  # noqa: PLC0414
 from postroad.model.errors import *  # noqa: F403 - all of them, and each is public
-from postroad.ports.channel import BadCredential as BadCredential  # noqa: PLC0414

@@ -34,6 +34,8 @@ CREDENTIAL: dict[str, Any] = {
     "price": 0.5,
     "callback": "",
     "expires_at": "2199-01-31T12:00:00Z",
+    "options": {},
+    "secrets": {},
 }
 TOKEN = {"name": "ci", "scopes": ["send", "read"], "tenant": "shop", "lasts_s": 3_600}
 ROLE = {"name": "ops", "role": "operate"}
@@ -44,7 +46,16 @@ MESSAGE = {
     "deliver_at": None,
     "expires_at": "2199-01-31T12:00:00Z",
 }
-LIMIT = {"rate": "50/s,1000/h", "cost": 2}
+SUPPRESSION = {
+    "recipient": "ann@example.com",
+    "reason": "complaint",
+    "campaign": "spring",
+    "message": "cmp_1_2",
+    "note": "a note",
+    "everywhere": True,
+}
+LIMIT = {"rate": "50/s,1000/h", "cost": 2, "hours": "09:00-20:00", "zone": "Asia/Singapore"}
+NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "every_tenant": True, **LIMIT}
 
 SET: dict[str, dict[str, Any]] = {
     "/v1/webhooks": ENDPOINT,
@@ -53,18 +64,20 @@ SET: dict[str, dict[str, Any]] = {
     "/v1/mailboxes": MAILBOX,
     "/v1/queues:limit": QUEUE | LIMIT,
     "/v1/lanes:limit": {"lane": 1, **LIMIT},
+    "/v1/limits": NAMED,
     "/v1/queues:pause": QUEUE,
     "/v1/queues:resume": QUEUE,
     "/v1/lanes:pause": {"lane": 1},
     "/v1/lanes:resume": {"lane": 1},
     "/v1/messages": MESSAGE,
+    "/v1/suppressions": SUPPRESSION,
 }
 """Routes that set something, each with all of its fields: a test below reads each of them."""
 DO = (
     "/v1/messages:cancel", "/v1/messages/{id}/settle", "/v1/dead:replay", "/v1/dead:purge",
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
-    "/v1/messages:send-again",
+    "/v1/messages:send-again", "/v1/suppressions:export",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ELSEWHERE = {
@@ -114,10 +127,20 @@ async def test_a_credential(stand: Stand) -> None:
     assert (await stand.say("POST", "/v1/credentials", CREDENTIAL)).status == 201
     answer = await stand.say("GET", "/v1/credentials")
     (shown,) = answer.json()
-    for name in CREDENTIAL.keys() - {"secret", "expires_at"}:
+    for name in CREDENTIAL.keys() - {"secret", "secrets", "expires_at"}:
         assert shown[name] == CREDENTIAL[name], name
+    assert shown["secrets"] == ["secret"]
     assert shown["expires_at_ms"] == 7_229_217_600_000
     assert b"whsec_" not in answer.content
+
+
+async def test_a_suppression(stand: Stand) -> None:
+    made = (await stand.say("POST", "/v1/suppressions", SUPPRESSION)).json()
+    listed = await stand.say("GET", "/v1/suppressions", query={"everywhere": True})
+    assert listed.json()["suppressions"] == [made]
+    for name in SUPPRESSION.keys() - {"everywhere"}:
+        assert made[name] == SUPPRESSION[name], name
+    assert made["tenant"] == "*"
 
 
 async def test_a_token(stand: Stand) -> None:
@@ -152,6 +175,7 @@ async def test_a_queue_and_its_lane(stand: Stand) -> None:
         assert (await stand.say("POST", path, SET[path])).status == 200
     shown = await queue()
     assert (shown["limits"][0]["limit"], shown["limits"][0]["cost"]) == (LIMIT["rate"], 2)
+    assert {name: shown["limits"][0][name] for name in ("hours", "zone")}.items() <= LIMIT.items()
     assert shown["paused"] is True
     assert shown["policy"]["ladder"]["retries"] == 2  # as its handler has it
     assert shown["policy"]["at_most_once"] is False
@@ -161,9 +185,17 @@ async def test_a_queue_and_its_lane(stand: Stand) -> None:
         assert (await stand.say("POST", path, {**SET[path], "lane": lane})).status == 200
     shown = await of_lane()
     assert (shown["limits"][0]["limit"], shown["limits"][0]["cost"]) == (LIMIT["rate"], 2)
+    assert {name: shown["limits"][0][name] for name in ("hours", "zone")}.items() <= LIMIT.items()
     assert shown["paused"] is True
     assert (await stand.say("POST", "/v1/lanes:resume", {"lane": lane})).status == 200
     assert (await of_lane())["paused"] is False
+
+
+async def test_a_named_limit(stand: Stand) -> None:
+    assert (await stand.say("POST", "/v1/limits", NAMED)).status == 201
+    (shown,) = (await stand.say("GET", "/v1/limits")).json()
+    told = {name: value for name, value in NAMED.items() if name != "every_tenant"}
+    assert shown == told | {"tenant": "*", "until_ms": 0}
 
 
 async def test_a_message(stand: Stand) -> None:

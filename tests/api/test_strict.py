@@ -100,7 +100,7 @@ async def test_nothing_of_a_body_is_read_before_it_is_known_who_asks(tmp_path: P
         ("/v1/messages", "guess", 31 << 20): 401,
         ("/v1/messages", None, 33 << 20): 413,
         ("/v1/queues:pause", None, 2 << 20): 413,
-        ("/v1/callbacks/1/1", "", 31 << 20): 403,
+        ("/v1/callbacks/cmp_1_1", "", 31 << 20): 403,
         ("/v1/campaigns/none/import", None, 1 << 40): 404,
         ("/nothing", "", 31 << 20): 404,
     }
@@ -144,12 +144,12 @@ async def test_a_strangers_callback_is_not_read(
         read.append(len(text))
         return parse_qsl(text, **options)
 
-    monkeypatch.setattr("postroad.api.routes.campaigns.parse_qsl", noted)
+    monkeypatch.setattr("postroad.transports.sms.channel.parse_qsl", noted)
     async with Served(tmp_path) as stand:
 
         async def call(body: bytes, signature: str) -> int:
             header = {"x-twilio-signature": signature}
-            path = "/v1/callbacks/1/1"
+            path = "/v1/callbacks/cmp_1_1"
             return (await stand.say("POST", path, body, token="", headers=header)).status
 
         assert await call(b"a=1&" * 1_000, "") == 403
@@ -157,7 +157,7 @@ async def test_a_strangers_callback_is_not_read(
         assert read == []
 
         spec = CredentialSpec("https://sms.example", callback="https://road.example")
-        known = Credential(1, "default", "c", "twilio", spec, "", b"")
+        known = Credential(1, "default", "c", "sms", spec, "", b"")
 
         async def find(_campaign: int) -> Credential:
             return known

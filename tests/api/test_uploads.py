@@ -15,7 +15,7 @@ async def test_a_file_over_the_limit_is_refused_and_one_for_nobody_is_not_taken(
     async with Served(tmp_path) as stand:
         path, taken = "/v1/campaigns/c/import", []
 
-        monkeypatch.setattr("postroad.api.routes.campaigns.UPLOAD_BYTES_MAX", 10_000)
+        monkeypatch.setattr("postroad.api.uploads.UPLOAD_BYTES_MAX", 10_000)
 
         async def show(_name: str, **_: object) -> None: ...
 

@@ -51,8 +51,8 @@ async def test_webhooks_are_listed_and_deleted(stand: Stand) -> None:
         told = {"url": url, "secrets": [SECRET], "headers": {"X-Key": "hush"}}
         assert (await stand.say("PUT", "/v1/webhooks", told)).status == 200
     first = await stand.say("GET", "/v1/webhooks", query={"limit": "2"})
-    assert (first.status, first.json()["after"]) == (200, urls[1])
-    rest = await stand.say("GET", "/v1/webhooks", query={"after": urls[1]})
+    assert first.status == 200
+    rest = await stand.say("GET", "/v1/webhooks", query={"after": first.json()["after"]})
     listed = first.json()["webhooks"] + rest.json()["webhooks"]
     assert [(one["url"], one["secrets"], one["headers"]) for one in listed] == [
         (url, 1, ["x-key"]) for url in urls

@@ -8,11 +8,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from postroad.campaigns.signature import sign, signed
 from postroad.model.campaign import CallResult, RowState
 from postroad.model.credential import CredentialSpec
-from postroad.ports.channel import ChannelAnswer, ChannelMessage
-from postroad.transports.sms.channel import SmsChannel
+from postroad.model.entities import Message, Queue
+from postroad.model.outcome import Outcome
+from postroad.model.recipients import recipient_of
+from postroad.transports.sms.channel import sign, signed
+from postroad.transports.sms.session import SmsSession
 from tests.campaigns.provider import Provider, busiest
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until, write_csv
 from tests.campaigns.test_store import LEASE_MS, ME, OTHER, Bench, bench
@@ -79,7 +81,7 @@ def test_a_late_answer_is_found_where_repetitions_are_allowed_too(
             job = await here.claim()
             begun = await here.begin(job, 3)
             await here.store.renew(ME, -1, [job.id])  # its lease has ended
-            assert await here.store.reap() == 1
+            assert await here.store.reap(repeats=["webhook"]) == 1
             late = [
                 CallResult(1, begun[1], RowState.sent),
                 CallResult(2, begun[2], RowState.unsent),
@@ -141,14 +143,14 @@ def test_a_call_that_breaks_is_uncertain_and_the_rest_goes_on(
     within: Within,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    send = SmsChannel.send
+    send = SmsSession.send
 
-    async def breaking(channel: SmsChannel, parcel: ChannelMessage) -> ChannelAnswer:
-        if parcel.recipient == numbers(2)[1]:
+    async def breaking(session: SmsSession, queue: Queue, message: Message) -> Outcome:
+        if recipient_of(message) == numbers(2)[1]:
             raise RuntimeError("a bug")
-        return await send(channel, parcel)
+        return await send(session, queue, message)
 
-    monkeypatch.setattr(SmsChannel, "send", breaking)
+    monkeypatch.setattr(SmsSession, "send", breaking)
 
     async def story() -> None:
         async with running(local(dsn)) as road:

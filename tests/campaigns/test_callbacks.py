@@ -4,17 +4,25 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import parse_qsl
+from urllib.parse import urlencode
 
 import pytest
 
 from postroad import Postroad
-from postroad.campaigns.rendering import CALLBACKS
-from postroad.campaigns.signature import sign
+from postroad.model.ids import campaign_id, key_number
+from postroad.ports.channel import CALLBACKS
+from postroad.transports.sms.channel import SIGNATURE, sign
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
 
 Within = Callable[[Any], Any]
+
+
+async def heard(road: Postroad, number: int, body: bytes, signature: str) -> bool:
+    """Whether a report was taken."""
+    callbacks, headers = road.campaign_service.callbacks, {SIGNATURE: signature}
+    known = await callbacks.credential(number, headers)
+    return known is not None and await callbacks.take(number, known, headers, body)
 
 
 class Door:
@@ -38,13 +46,10 @@ class Door:
             line.lower().split(": ", 1)[:1] + line.split(": ", 1)[1:]
             for line in head.split("\r\n")[1:-2]
         )
-        form = dict(parse_qsl((await reader.readexactly(int(headers["content-length"]))).decode()))
-        path = head.split(" ")[1]
-        campaign, n = path.removeprefix(CALLBACKS + "/").split("/")
-        known = await self._road.campaigns.callback(
-            int(campaign), int(n), form, headers["x-twilio-signature"]
-        )
-        self.taken.append(known)
+        body = await reader.readexactly(int(headers["content-length"]))
+        number = key_number(head.split(" ")[1].removeprefix(CALLBACKS + "/"))
+        assert number is not None
+        self.taken.append(await heard(self._road, number, body, headers[SIGNATURE]))
         writer.write(b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         writer.close()
 
@@ -87,9 +92,13 @@ def test_a_callback_that_is_not_signed_with_the_token_changes_nothing(
             await reaches(road, "done")
             campaign = await road.campaign_service.store.campaign("default", "c")
             assert campaign is not None
-            url = f"http://here{CALLBACKS}/{campaign.id}/1"
+            url = f"http://here{CALLBACKS}/cmp_{campaign.id}_1"
             form = {"MessageSid": "SM1", "MessageStatus": "delivered"}
-            call = road.campaigns.callback
+
+            async def call(campaign: int, n: int, form: dict[str, str], signature: str) -> bool:
+                body = urlencode(form).encode()
+                return await heard(road, campaign_id(campaign, n), body, signature)
+
             good = sign(TOKEN, url, form)
             assert not await call(campaign.id, 1, form, sign("other", url, form))
             assert not await call(campaign.id, 1, {**form, "MessageSid": "SM2"}, good)
@@ -123,9 +132,10 @@ def test_a_status_that_nobody_knows_changes_nothing(
     async def story() -> None:
         async with local(f"sqlite:///{tmp_path}/road.db") as road:
             await prepare(road, provider, tmp_path, numbers(1), callback="http://here")
-            url = f"http://here{CALLBACKS}/1/1"
+            url = f"http://here{CALLBACKS}/cmp_1_1"
             form = {"MessageSid": "SM1", "MessageStatus": word}
-            assert not await road.campaigns.callback(1, 1, form, sign(TOKEN, url, form))
+            body = urlencode(form).encode()
+            assert not await heard(road, campaign_id(1, 1), body, sign(TOKEN, url, form))
             assert (await road.campaigns.exact("c")).unsent == 1
 
     within(story())

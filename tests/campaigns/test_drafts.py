@@ -40,14 +40,14 @@ def test_a_draft_is_edited_and_its_template_fits_its_recipients(
                 await verbs.edit("c", template="Hello\n{{ nam }}")
             with pytest.raises(WrongState, match="are those of column 'recipient'"):
                 await verbs.edit("c", recipient="name")
-            with pytest.raises(WrongState, match="are for twilio"):
+            with pytest.raises(WrongState, match="are for sms"):
                 await verbs.edit("c", credential="hooks")
             for jobs in (0, 65):
                 with pytest.raises(BadInput, match=f"jobs={jobs}: give 1 to 64"):
                     await verbs.edit("c", jobs=jobs)
             assert await verbs.details("c") == before
             await verbs.edit("c", template="Dear {{ name }}", jobs=3, halt=HaltRule(1, 2.0))
-            assert (await verbs.preview("c")).parcel.body == "Dear Name 0"
+            assert (await verbs.preview("c")).text == "Dear Name 0"
             now = await verbs.details("c")
             assert (now.jobs, now.halt, now.credential) == (3, HaltRule(1, 2.0), "main")
             assert now.columns == ("recipient", "name")

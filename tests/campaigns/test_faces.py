@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from postroad.api.routes.campaigns import file_name
+from postroad.api.uploads import file_name
 from postroad.cli import campaigns, root
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import numbers, write_csv
@@ -58,7 +58,7 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         imported = data("campaign", "import", "c", str(path))
         assert (imported["rows"], imported["encoding"]) == (22, "utf-8")
         assert data("campaign", "estimate", "c")["cost"] == 1.1
-        assert data("campaign", "preview", "c", "--row", "2")["parcel"]["body"] == "Hi Name 1"
+        assert data("campaign", "preview", "c", "--row", "2")["text"] == "Hi Name 1"
         assert data("campaign", "test", "c", "--to", "+6591234567")["state"] == "sent"
         assert data("campaign", "start", "c")["state"] == "running"
         done = reaches("done")
@@ -165,7 +165,11 @@ def test_what_is_refused_ends_with_its_reason_and_code(folder: Path, provider: P
     with running(folder, *UP):
         put(provider)
         for words, code, said in (
-            (("credential", "put", "x", "--account", "a"), 2, "needs server, account and sender"),
+            (
+                ("credential", "put", "x", "--account", "a"),
+                2,
+                "a credential for sms needs server, sender",
+            ),
             (("campaign", "show", "x"), 2, "no campaign 'x'"),
             (
                 ("campaign", "create", "c", "--credential", "main", "--template", "{% x %}"),
@@ -206,11 +210,13 @@ def test_a_slip_is_mended_from_the_command_line(folder: Path, provider: Provider
         assert data("campaign", "clone", "c", "d", "--recipients")["counts"]["unsent"] == 1
         refused = postroad("campaign", "edit", "d")
         assert (refused.exit_code, "nothing to change" in refused.stderr) == (2, True)
-        assert data("campaign", "delete", "c") == {"deleted": "c"}
+        refused = postroad("campaign", "delete", "c")
+        assert (refused.exit_code, "nothing was deleted: give --yes" in refused.stderr) == (2, True)
+        assert data("campaign", "delete", "c", "--yes") == {"deleted": "c"}
         refused = postroad("campaign", "clone", "c", "e")
         assert (refused.exit_code, "no campaign 'c'" in refused.stderr) == (2, True)
         data("campaign", "schedule", "d", "2099-01-01T00:00+00:00")
-        refused = postroad("campaign", "delete", "d")
+        refused = postroad("campaign", "delete", "d", "--yes")
         assert (refused.exit_code, "cancel it first" in refused.stderr) == (1, True)
 
 

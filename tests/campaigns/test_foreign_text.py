@@ -14,12 +14,12 @@ import pytest
 
 from postroad.campaigns import recording
 from postroad.model import foreign
-from postroad.model.campaign import CallResult, Counts, RowState
-from postroad.model.outcome import Kind
-from postroad.ports.channel import ChannelAnswer, ChannelMessage
+from postroad.model.campaign import CallResult, Counts
+from postroad.model.entities import Message, Queue
+from postroad.model.outcome import Kind, Outcome, ProviderAnswer
 from postroad.stores.postgres.campaigns import PostgresCampaigns
 from postroad.stores.sqlite.campaigns import SqliteCampaigns
-from postroad.transports.sms.channel import SmsChannel
+from postroad.transports.sms.session import SmsSession
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running
 
@@ -32,12 +32,12 @@ def answering(monkeypatch: pytest.MonkeyPatch, ids: Sequence[str]) -> None:
     """A provider that gives these ids, one after the other, and then good ones."""
     numbered = count()
 
-    async def send(_self: SmsChannel, _parcel: ChannelMessage) -> ChannelAnswer:
+    async def send(_self: SmsSession, _queue: Queue, _message: Message) -> Outcome:
         n = next(numbered)
         said = ids[n] if n < len(ids) else f"SM{n}"
-        return ChannelAnswer(RowState.sent, Kind.delivered, said, said, said, said)
+        return Outcome(Kind.delivered, said, provider=ProviderAnswer(said, said, said))
 
-    monkeypatch.setattr(SmsChannel, "send", send)
+    monkeypatch.setattr(SmsSession, "send", send)
 
 
 def test_ids_that_no_store_takes_are_recorded_all_the_same(

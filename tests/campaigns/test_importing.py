@@ -111,7 +111,7 @@ def test_cells_are_kept_as_they_are(
             await make(road, provider, "{{ name }}")
             await road.campaigns.import_file("c", path)
             found = [await road.campaigns.preview("c", n + 1) for n in range(len(names))]
-            assert [one.parcel.body for one in found] == names
+            assert [one.text for one in found] == names
 
     within(story())
 
@@ -142,7 +142,7 @@ def test_the_encoding_is_found_and_said(
             imported = await road.campaigns.import_file("c", path)
             assert (imported.encoding, imported.guessed, imported.rows) == (said, guessed, 1)
             letter = await road.campaigns.preview("c")
-            assert (letter.parcel.recipient, letter.parcel.body) == ("+6591234567", "Hi Zoë")
+            assert (letter.recipient, letter.text) == ("+6591234567", "Hi Zoë")
 
     within(story())
 

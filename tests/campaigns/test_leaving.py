@@ -1,7 +1,7 @@
 """A process that is told to end does so, whether its store is there or not."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from postroad import Message, Postroad
 from postroad.campaigns import worker
 from postroad.campaigns.worker import CampaignWorker
-from postroad.model.credential import Credential
-from postroad.model.entities import LaneKey
+from postroad.model.entities import LaneKey, Queue, QueueSpec
 from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
-from postroad.ports.channel import Channel
+from postroad.ports.transport import Session
 from postroad.verbs import campaign_service
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import LOCAL, local, numbers, prepare, reaches, running, until
@@ -109,21 +108,21 @@ def test_a_job_that_is_claimed_while_the_worker_stops_is_given_back(
 
     async def story(provider: Provider) -> None:
         road = local(dsn)
-        ledgers = road.store.ledgers
+        open_queues = road.store.open_queues
 
-        async def stopped_meanwhile(key: LaneKey) -> tuple[int, ...]:
+        async def stopped_meanwhile(specs: Sequence[QueueSpec]) -> list[Queue]:
             road.stop()
             while road.engine is not None and road.engine._claimers:
                 if all(task.done() for task in road.engine._claimers):
                     break
                 await asyncio.sleep(0.01)
-            return await ledgers(key)
+            return await open_queues(specs)
 
         road.hears_signals = False
         async with road:
             await prepare(road, provider, tmp_path, numbers(50), rate="1/s")
             await road.campaigns.start("c")
-            monkeypatch.setattr(road.store, "ledgers", stopped_meanwhile)
+            monkeypatch.setattr(road.store, "open_queues", stopped_meanwhile)
             await road.run()
             assert (await road.campaigns.exact("c")).sent < 50
 
@@ -177,52 +176,50 @@ def test_a_run_whose_campaigns_were_cut_returns(
     assert cut == [True]
 
 
-@pytest.mark.parametrize("verb", ["renew", "ledgers"])
-def test_a_store_that_fails_after_a_channel_was_opened_leaves_none_open(
+def test_a_store_that_fails_after_a_session_was_opened_leaves_none_open(
     tmp_path: Path,
     provider: Provider,
     within: Within,
     monkeypatch: pytest.MonkeyPatch,
-    verb: str,
 ) -> None:
-    """The job is taken again when the store is back, with a channel of its own."""
+    """The job is taken again when the store is back, with a session of its own."""
     monkeypatch.setattr(worker, "LEASE_MS", 1_000)
-    channels: list[Channel] = []
-    closed: list[Channel] = []
+    sessions: list[Session] = []
+    closed: list[Session] = []
 
     async def story() -> None:
         road = local(f"sqlite:///{tmp_path}/road.db")
-        store = road.store if verb == "ledgers" else road.campaign_service.store
-        real_open, real_verb = road.credentials.open, getattr(store, verb)
-        failed: list[str] = []
+        store, transport = road.campaign_service.store, road.campaign_service.channels["sms"]
+        real_open, real_renew = transport.open, store.renew
+        failed: list[bool] = []
 
-        async def opening(credential: Credential) -> Channel:
-            channel = await real_open(credential)
-            channels.append(channel)
-            real_close = channel.close
+        async def opening(lane: LaneKey) -> Session:
+            session = await real_open(lane)
+            sessions.append(session)
+            real_close = session.close
 
             async def close() -> None:
-                closed.append(channel)
+                closed.append(session)
                 await real_close()
 
-            channel.close = close  # type: ignore[method-assign]
-            return channel
+            monkeypatch.setattr(session, "close", close)
+            return session
 
         async def fails_once(*given: object) -> object:
             if not failed:
-                failed.append(verb)
+                failed.append(True)
                 raise StoreUnavailable("away")
-            return await real_verb(*given)
+            return await real_renew(*given)  # type: ignore[arg-type]
 
         async with road:
             await prepare(road, provider, tmp_path, numbers(1))
-        monkeypatch.setattr(road.credentials, "open", opening)
-        monkeypatch.setattr(store, verb, fails_once)
+        monkeypatch.setattr(transport, "open", opening)
+        monkeypatch.setattr(store, "renew", fails_once)
         async with running(road):
             await road.campaigns.start("c")
             await reaches(road, "done")
         assert failed
 
     within(story())
-    assert len(channels) > 1
-    assert closed == channels
+    assert len(sessions) > 1
+    assert closed == sessions

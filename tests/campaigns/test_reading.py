@@ -8,9 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from postroad.campaigns import reading
-from postroad.campaigns.checking import PHONES, URLS, RecipientCheck, RowChecker, problem_in, url
+from postroad.campaigns.checking import RowChecker, problem_in
 from postroad.campaigns.reading import BadFile, CsvReader, LineProblem, open_source
 from postroad.model.errors import BadInput
+from postroad.model.recipients import RecipientCheck
+from postroad.transports.sms.channel import PHONES
+from postroad.transports.webhook.channel import URLS, url
 
 COLUMNS = ("name", "recipient", "amount")
 CELLS = st.one_of(

@@ -34,7 +34,7 @@ def test_every_recipient_gets_it_once_and_the_counts_add_up(
             points = (await after.rollups.list(by="family")).points
             assert {point.name for point in points} == {"campaign:c"}
             kinds = [Counter(point.tries) for point in points]
-            assert sum(kinds, Counter()) == {"delivered": 300, "failed": 3}
+            assert sum(kinds, Counter()) == {"delivered": 300, "rejected": 3}
 
     within(story())
     assert provider.taken() == Counter(numbers(300))

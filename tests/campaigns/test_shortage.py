@@ -11,10 +11,8 @@ from msgspec.structs import replace
 from postroad import Postroad
 from postroad.app import Parts
 from postroad.campaigns.credential_block import CredentialBlock
-from postroad.model.campaign import RowState
 from postroad.model.errors import Shortage
-from postroad.model.outcome import Kind
-from postroad.ports.channel import ChannelAnswer
+from postroad.model.outcome import lacking, quota
 from postroad.transports import vetted_http
 from postroad.transports.webhook.connections import ConnectionPool
 from tests.campaigns.provider import TOKEN, Provider
@@ -108,8 +106,7 @@ def test_a_shortage_does_not_block_the_credential(
 def test_a_shortage_holds_one_sender_for_a_second_and_hides_no_block(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
-    short = ChannelAnswer(RowState.unsent, Kind.later, sub_type="shortage", error=LACKS)
-    throttled = ChannelAnswer(RowState.unsent, Kind.quota, sub_type="throttled", after_ms=5_000)
+    short, throttled = lacking(LACKS), quota("too fast", after_ms=5_000)
     clock = ManualClock()
 
     async def story() -> None:

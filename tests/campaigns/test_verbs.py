@@ -14,10 +14,9 @@ import pytest
 
 from postroad import Postroad
 from postroad.model.campaign import UnknownCampaign, WrongState
-from postroad.model.credential import CredentialSpec
+from postroad.model.credential import BadCredential, CredentialSpec
 from postroad.model.errors import BadInput, BadTime, BadUrl
 from postroad.model.keyring import new_key
-from postroad.ports.channel import BadCredential
 from postroad.ports.entropy import secret_bytes
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import draft, local, numbers, prepare, reaches, running
@@ -95,7 +94,7 @@ def test_credentials_are_sealed_anew_when_the_keys_are_rotated(
     [
         ({"rate": "0/s"}, "at least one start"),
         ({"rate": "fast"}, "write it as 50/s"),
-        ({"sender": ""}, "needs server, account and sender"),
+        ({"sender": ""}, "a credential for sms needs sender"),
         ({"segments_max": 0}, "1 to 10 segments"),
         ({"expires_at_ms": 1}, "has expired already"),
     ],
@@ -172,7 +171,7 @@ def test_a_preview_shows_and_a_test_send_sends_and_neither_counts(
         async with local(dsn) as road:
             await prepare(road, provider, tmp_path, numbers(3))
             letter = await road.campaigns.preview("c", 2)
-            assert letter.parcel.body == "Hello Name 1"
+            assert letter.text == "Hello Name 1"
             answer = await road.campaigns.test_send("c", "+65 9123 4567", 2)
             assert answer.provider_id.startswith("SM")
             assert list(provider.taken()) == ["+6591234567"]

@@ -111,6 +111,32 @@ def test_queues_and_lanes_are_limited(road: str) -> None:
         assert postroad(*words).exit_code == 2
 
 
+def test_limits_over_many_lanes_are_set_listed_and_lifted(road: str) -> None:
+    assert road
+    data("send", "good", "1")
+    put = ("limit", "10/s", "--name", "ours", "--lanes", "handler:g*", "--hours", "09:00-20:00")
+    assert data(*put)["zone"] == "UTC"
+    assert "10/s, 09:00-20:00 UTC" in postroad(*put).stdout
+    assert [(one["name"], one["hours"]) for one in data("explain", "good")["limits"]] == [
+        ("ours", "09:00-20:00")
+    ]
+    assert data("limit", "none", "--name", "all", "--lanes", "*", "--hours", "08:00-22:00",
+                "--every-tenant")["tenant"] == "*"  # fmt: skip
+    assert [one["name"] for one in data("limits")] == ["ours", "all"]
+    assert "handler:g*" in postroad("limits").stdout
+    assert data("limit", "none", "--name", "ours") == {"deleted": "ours"}
+    assert data("limit", "none", "--name", "all", "--every-tenant") == {"deleted": "all"}
+    assert "no named limits" in postroad("limits").stderr
+    for words in (
+        ["limit", "5/s", "good", "--name", "x"],
+        ["limit", "5/s", "--name", "x"],
+        ["limit", "5/s", "good", "--lanes", "web:*"],
+        ["limit", "5/s", "good", "--hours", "09:00-20:00", "--zone", "Mars/Olympus"],
+    ):
+        assert postroad(*words).exit_code == 2, words
+    assert data("limit", "none", "good", "--hours", "09:00-20:00")["done"] == "limited"
+
+
 def test_levels_and_stats(road: str) -> None:
     assert road
     data("send", "good", "1")

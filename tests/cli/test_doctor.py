@@ -43,7 +43,28 @@ def test_a_road_that_runs_is_asked(folder: Path) -> None:
     with running(folder, *UP):
         found = {each["part"]: each["found"] for each in data("doctor")}
         assert "engine ok" in found["server"]
-        assert found["workers"]
+        assert found["workers"].startswith("1 alive: process ")
+
+
+def test_a_server_that_is_named_is_asked_and_not_this_machine(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is no road, doctor spoke of that and did not ask the server."""
+    with running(folder, *UP) as (_, note):
+        token = data("token", "make", "reader", "--role", "read", "--tenant", "acme")["secret"]
+        monkeypatch.setenv("POSTROAD_TOKEN", token)
+        (folder / "elsewhere").mkdir()
+        monkeypatch.chdir(folder / "elsewhere")
+        found = {each["part"]: each for each in data("doctor", "--server", note.url)}
+        assert found.keys() == {
+            "settings", "server", "clock", "workers", "circuits", "dead set", "tokens"
+        }  # fmt: skip
+        assert {each["state"] for each in found.values()} == {"ok"}
+        assert "not checked: workers serve all tenants" in found["workers"]["found"]
+        assert "not checked: this needs a token with the scope admin" in found["tokens"]["found"]
+    away = postroad("doctor", "--server", note.url)
+    assert away.exit_code == 1
+    assert "is it running there?" in away.stdout
 
 
 def test_a_road_on_a_broker_is_not_made_by_looking(folder: Path) -> None:
@@ -149,14 +170,19 @@ def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
     now_ms = 1_800_000_000_000
     stats = {"now_ms": now_ms, "oldest_due_ms": now_ms - 300_000, "open_circuits": 1,
              "dead": {"exhausted": 40}}  # fmt: skip
-    owner = {"host": "h", "pid": 7, "heard_at_ms": now_ms - 90_000}
+    worker = {"host": "h", "pid": 7, "heard_at_ms": now_ms - 90_000, "state": "lost"}
     opened = {"opened": 2, "reason": "connection refused"}
-    lanes = [{"owner": owner, "circuit": opened, "server": "https://shop.example"}]
-    found = road_checks.check_workers(lanes, stats)
+    lanes = [{"circuit": opened, "server": "https://shop.example"}]
+    found = road_checks.check_workers({"workers": [worker]}, stats)
     assert found.state == "warn"
-    assert "due for 5 min, nobody serves them; process 7 on h is lost" in found.found
-    alive = [{**lanes[0], "owner": {**owner, "heard_at_ms": now_ms - 5_000}}]
-    assert road_checks.check_workers(alive, stats).state == "ok"
+    lost = "lost in the last hour: process 7 on h"
+    assert found.found == f"none is alive; {lost}; messages are due for 5 min"
+    idle = worker | {"pid": 8, "state": "idle"}
+    found = road_checks.check_workers({"workers": [worker, idle]}, stats)
+    assert (found.state, found.found) == ("warn", f"1 alive: process 8 on h; {lost}")
+    long_ago = worker | {"heard_at_ms": now_ms - 4_000_000}
+    found = road_checks.check_workers({"workers": [long_ago, idle]}, stats)
+    assert (found.state, found.found) == ("ok", "1 alive: process 8 on h")
     circuits = road_checks.check_circuits(lanes, stats)
     assert (circuits.state, "shop.example (connection refused)" in circuits.found) == ("warn", True)
     assert road_checks.check_dead(stats, 5, more=False).state == "ok"

@@ -327,3 +327,31 @@ def test_a_server_that_is_no_postroad_is_told_apart(monkeypatch: pytest.MonkeyPa
         thread.join()
     assert told.exit_code == 3, told.output
     assert "not as Postroad does" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("messages", "--queue", ""),
+        ("messages", "--text", ""),
+        ("dead", "purge", "--queue", "", "--reason", "rejected", "--yes"),
+        ("message", "send-again", "--queue", "", "--state", "dead"),
+        ("queues", "--tenant", ""),
+        ("queues", "--server", ""),
+        ("send", "good", "1", "--key", ""),
+        ("send", "", "1"),
+        ("queues", "--config", ""),
+    ],
+)
+def test_an_empty_value_is_refused_and_does_not_mean_all(road: str, words: tuple[str, ...]) -> None:
+    """`--queue "$QUEUE"` with a variable that is not set purged the dead of all queues."""
+    assert road
+    told = postroad(*words)
+    assert told.exit_code == 2
+    assert "it is empty: give a value, or leave it out" in told.stderr
+
+
+def test_where_empty_means_something_it_is_taken(road: str) -> None:
+    assert road
+    assert data("queues", "--after", "")["queues"]
+    assert data("send", "good", "", "--text")["id"]

@@ -19,6 +19,7 @@ NEEDS = {
     "loaded": SETTING,
     "delete": (*OUTPUT, *SETTING, *REQUEST),
     "ask": (*SETTING, *REQUEST), "connect": (*SETTING, *REQUEST), "tenant": REQUEST,
+    "server": REQUEST,
 }  # fmt: skip
 """Which options each attribute of an invocation reads."""
 

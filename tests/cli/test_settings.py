@@ -216,6 +216,24 @@ def test_config_show_says_where_each_value_comes_from_and_no_password(
     assert set(said) == set(names())
 
 
+def test_config_show_writes_values_as_the_environment_takes_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And not as Python does: `()`, `[]`, `False`."""
+    rows = dict(
+        line.partition("\t")[::2]
+        for line in postroad("config", "show", "--plain").stdout.splitlines()
+    )
+    assert (rows["webhooks.ports"], rows["origins"], rows["webhooks.http"]) == (
+        "443, 8443",
+        "",
+        "false",
+    )
+    for name in ("webhooks.ports", "webhooks.http", "limits.poll_intervals_s"):
+        monkeypatch.setenv(f"POSTROAD_{name.replace('.', '_').upper()}", rows[name])
+    assert postroad("config", "show").exit_code == 0
+
+
 def test_a_mistyped_variable_is_named_with_what_was_meant(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

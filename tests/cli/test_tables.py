@@ -14,7 +14,7 @@ from tests.cli.test_terminal import on_a_terminal
 ID = "msg_0000000000000000000000000001"
 URL = "https://hooks.example.com/v1/customers/0123456789/orders/created"
 ERROR = "the server answered 500 after a minute and\nthe text of its answer is long\tand odd"
-COLUMNS = ("id", "queue~", "level#", "error~")
+COLUMNS = ("id", "queue~~", "level#", "error~")
 ROW = (ID, URL, 1_234_567, ERROR)
 
 
@@ -52,7 +52,7 @@ def test_on_a_terminal_the_last_column_that_may_gives_way_first(
     assert row.startswith(ID)
     assert "1234567" in row.split()
     assert row.endswith("…") == (columns < 200)
-    assert (URL in row) == (columns >= 140)
+    assert (URL in row) == (columns >= 140)  # its address last of all
 
 
 def test_an_id_is_whole_on_a_terminal_that_is_far_too_narrow(
@@ -89,6 +89,12 @@ def test_rows_alone_are_for_programs(road: str, monkeypatch: pytest.MonkeyPatch)
 
 
 LISTS = (
+    "messages",
+    "workers",
+    "audit list",
+    "campaign list",
+    "credential list",
+    "privacy list",
     "queues",
     "lanes",
     "levels",
@@ -123,3 +129,21 @@ def test_help_names_values_by_what_they_are() -> None:
         said = postroad(*words, "--help").stdout
         for noise in ("TEXT", "INTEGER", "FLOAT", "BOOLEAN", "<bool>", "<text>", "RANGE"):
             assert noise not in said, (words, noise)
+
+
+def test_a_list_without_rows_has_no_head(road: str) -> None:
+    assert road
+    none = postroad("dead", "list")
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "no dead messages\n")
+
+
+def test_why_a_message_is_where_it_is_stands_in_one_column(road: str) -> None:
+    assert road
+    held, dead = data("send", "good", "1")["id"], data("send", "bad", "2")["id"]
+    data("pause", "good")
+    rows = [row.split("\t") for row in postroad("messages", "--plain").stdout.splitlines()]
+    assert {row[0]: row[-1] for row in rows} == {held: "paused", dead: ""}
+
+
+def test_a_try_that_was_not_answered_has_no_status() -> None:
+    assert [printing.status_text(status) for status in (0, 429)] == ["–", "429"]

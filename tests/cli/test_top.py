@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from postroad.api.problems import Problem
 from postroad.cli import watching
-from postroad.cli.charts import columns, sparkline
+from postroad.cli.charts import columns, late_text, sparkline
 from postroad.cli.client import RequestRefused
+from postroad.cli.top import _lines
 from postroad.cli.top_view import drawn, troubles
 from postroad.model.errors import StoreUnavailable
 from tests.cli.running import PROGRAM, TASKS, UP, data, door, postroad, running, start
@@ -67,7 +68,7 @@ def test_trouble_comes_first_and_has_its_reason() -> None:
         "lost: worker 2 on h, silent for 1 min 30 s",
         "circuit open: webhook https://a.example, 7 held, next probe in 4 s: connection refused",
         "held: 2 of q: paused",
-        "the dead set grew: by 0 in the last minute, 3 in the last hour",
+        "the dead set grew: by 3 in the last hour",
         "1 uncertain: settle them with `postroad message settle`",
         "late: the first message is due for 5 min, and nothing holds it",
     ]
@@ -100,6 +101,17 @@ def test_the_view_fits_and_uses_the_space_it_has(width: int, height: int) -> Non
     assert any("last 5 min" in line for line in lines) == (width == 160)
 
 
+def test_nothing_is_cut_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "quota: " + "y" * 200
+    queues = [QUEUE | {"queue": f"https://{n}.example/" + "x" * 200} for n in range(60)]
+    for line in _lines(look(queues=[queues[0] | {"held": 1, "because": why}, *queues[1:]])):
+        print(line)  # noqa: T201
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert shown.count("x" * 200) == 61
+    assert shown.count(why) == 2
+
+
 def test_the_rate_is_that_of_the_fleet_and_the_sparkline_ends_now() -> None:
     lines = drawn(look(), 100, 24)
     assert "10 tries/s" in lines[1]
@@ -113,6 +125,8 @@ def test_a_chart_shows_what_is_not_zero() -> None:
     assert sparkline([0, 0]) == "  "
     assert sparkline([0, 0.001, 4, 8]) == " ▁▄█"
     assert columns([0, 1, 4], 2) == ["4.0 ┤  █", "2.0 ┤ ▄█", "  0 ┼───"]
+    assert columns([0, 3], 2, late_text) == ["  3 ms ┤ █", "1.5 ms ┤ █", "     0 ┼──"]
+    assert columns([0, 0.01], 2)[1] == "0.005 ┤ █"
 
 
 def test_a_road_without_traffic_is_plotted_and_its_workers_are_none(road: str) -> None:

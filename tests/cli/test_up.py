@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -155,6 +156,19 @@ def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
         (folder / "token").write_text("wrong")
         wrong = ("--server", door.url, "--token-file", "token")
         assert postroad("message", "show", number, *wrong).exit_code == 2
+
+
+def test_a_worker_does_not_listen_where_the_shared_file_says_that_the_api_does(
+    folder: Path,
+) -> None:
+    """With the API on the same machine it ended at once: the port was in use."""
+    with socket.create_server(("127.0.0.1", 0)) as api:
+        listen = f"127.0.0.1:{api.getsockname()[1]}"
+        (folder / "postroad.toml").write_text(f'listen = "{listen}"\n')
+        with running(folder, "worker") as (_, door):
+            assert not door.url.endswith(listen)
+        refused = postroad("worker", "--listen", listen)
+        assert (refused.exit_code, "already in use" in refused.stderr) == (3, True)
 
 
 def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:

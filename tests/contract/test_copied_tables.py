@@ -38,6 +38,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "lane": {"owner": None},
     "rollup": {"step": 10},
     "audit": {"outcome": "cut"},
+    "endpoint": {"state": "disabled"},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""
 

@@ -256,7 +256,8 @@ async def test_a_used_up_limit_is_the_reason_that_explain_shows(bench: Bench) ->
     assert laned is not None
     assert [p.limit for p in queued.paces] == ["10/min", "50/s,3/h"]
     assert [p.limit for p in laned.paces] == ["10/min"]
-    assert "pace on the queue" in explain_queue(queued, bench.now_ms).sentence
+    said = explain_queue(queued, bench.now_ms).sentence
+    assert "A limit is used up for now: no more than 50/s,3/h." in said
 
 
 async def facts_of(bench: Bench, number: int) -> MessageFacts:

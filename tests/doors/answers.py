@@ -2,11 +2,15 @@
 
 from contextlib import suppress
 
+from msgspec.structs import replace
+
+from postroad.model.credential import BadCredential
+from postroad.model.entities import Message
 from postroad.model.errors import BadInput, BadUrl
+from postroad.model.recipients import recipient_of
 from postroad.model.webhook import Hook, WebhookRules
-from postroad.ports.channel import BadCredential
 from postroad.transports.sms.answers import judge as judge_sms
-from postroad.transports.sms.channel import ACCOUNTS, FOUND, _decode
+from postroad.transports.sms.session import ACCOUNTS, FOUND, _decode, text_of
 from postroad.transports.webhook.addresses import networks
 from postroad.transports.webhook.answers import retry_after_ms
 from postroad.transports.webhook.endpoints import Endpoint
@@ -91,6 +95,7 @@ JSON_FRAMES = (
     (b'{"x":', b""),
     (b'{"message":"\\u', b'"}'),
 )
+MESSAGE = Message(1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, b"")
 DEEP = {
     "deep lists": lambda n: b'{"x":' + b"[" * (n // 2) + b"]" * (n // 2) + b"}",
     "deep objects": lambda n: b'{"a":' * (n // 6) + b"1" + b"}" * (n // 6),
@@ -132,10 +137,27 @@ DOORS = (
     Door(
         "a provider's account",
         lambda data: (_decode(ACCOUNTS, data, "it"), _decode(FOUND, data, "it")),
-        ("transports/sms/channel.py:ACCOUNTS", "transports/sms/channel.py:FOUND"),
+        ("transports/sms/session.py:ACCOUNTS", "transports/sms/session.py:FOUND"),
         frames=JSON_FRAMES,
         shapes=DEEP,
         raises=(BadCredential,),
+    ),
+    Door(
+        "a text message's body",
+        text_of,
+        ("transports/sms/session.py:BODIES",),
+        frames=(*JSON_FRAMES, (b'{"text":"', b'"}')),
+        shapes=DEEP,
+        raises=(BadInput,),
+    ),
+    Door(
+        "a message's recipient",
+        lambda data: recipient_of(replace(MESSAGE, headers=data)),
+        ("model/recipients.py:ADDRESSED",),
+        size=16_384,
+        frames=(*JSON_FRAMES, (b'{"postroad-to":"', b'"}')),
+        shapes=DEEP,
+        raises=(BadInput,),
     ),
     Door(
         "a webhook's URL",

@@ -12,13 +12,12 @@ from postroad import config
 from postroad.api.app import ROUTES
 from postroad.api.problems import BadRequest, NotFound, field_error, kind
 from postroad.api.reading import decode
-from postroad.api.routes import batch, campaigns, messages
+from postroad.api.routes import batch, messages
 from postroad.api.routing import Router, read_query
-from postroad.campaigns.checking import PHONES, URLS, RowChecker, problem_in
+from postroad.campaigns.checking import RowChecker, problem_in
 from postroad.campaigns.exporting import CELLS
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
 from postroad.campaigns.rendering import FIELDS
-from postroad.campaigns.signature import signed
 from postroad.campaigns.template import Template
 from postroad.model.audit import _without_query
 from postroad.model.campaign import BadTemplate
@@ -38,6 +37,9 @@ from postroad.observe.log import _as_text
 from postroad.stores import exported_rows
 from postroad.stores.audit import WHAT
 from postroad.transports.job import _decoder, _typed
+from postroad.transports.sms import channel as sms_channel
+from postroad.transports.sms.channel import PHONES, signed
+from postroad.transports.webhook.channel import URLS
 from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
@@ -92,7 +94,7 @@ def cells(data: bytes) -> None:
 
 def called_back(data: bytes) -> None:
     with suppress(BadInput):
-        campaigns._form(data)
+        sms_channel._form(data)
     form = dict(parse_qsl(data.decode(errors="replace"), keep_blank_values=True))
     assert not signed("token", "https://example.com", form, data[:100].decode("latin-1"))
 
@@ -219,7 +221,7 @@ DOORS = (
     Door(
         "a callback",
         called_back,
-        ("api/routes/campaigns.py:_form",),
+        ("transports/sms/channel.py:_form",),
         size=16_384,
         shapes={
             "many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8)),
@@ -248,7 +250,11 @@ DOORS = (
     Door(
         "a cell",
         cells,
-        tuple(f"campaigns/checking.py:{name}" for name in ("NUMBER", "PHONE", "PHONES", "URLS")),
+        (
+            "campaigns/checking.py:NUMBER",
+            "transports/sms/channel.py:PHONES",
+            "transports/webhook/channel.py:URLS",
+        ),
         size=9_600,
         frames=(BARE, (b"1", b"%x"), (b"https://", b"\0")),
         raises=(BadInput,),

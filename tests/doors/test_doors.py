@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, requests, wires
+from tests.doors import answers, broker, requests, returns, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
-DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS)
+DOORS = (*answers.DOORS, *requests.DOORS, *wires.DOORS, *broker.DOORS, *returns.DOORS)
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
     "ports/sql.py:": "statements that this release ships",
@@ -33,6 +33,7 @@ OURS = {
     "api/routes/campaign_drafts.py:campaign_edit": "fields that its decoder has checked",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
+    "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
     "verbs/webhooks.py:_credential": "a URL that was vetted",
     "stores/sql.py:": "names of our migrations",

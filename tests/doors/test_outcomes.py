@@ -16,7 +16,7 @@ from postroad.campaigns.reading import BadFile, open_source
 from postroad.campaigns.template import NESTED_MAX, Template
 from postroad.config import address
 from postroad.hub.http import HttpProtocol
-from postroad.model.campaign import BadTemplate, RowState
+from postroad.model.campaign import BadTemplate
 from postroad.model.errors import BadDsn, BadInput, BadSetting, Reject
 from postroad.model.foreign import CHARACTERS_MAX
 from postroad.model.outcome import Kind
@@ -42,9 +42,9 @@ NINES = "9" * 9_000
 
 @pytest.mark.parametrize("body", [DEEP, b'{"sid":"\xff"}', b'{"x":' + DEEP + b"}", b"\0", b""])
 def test_a_providers_answer_that_cannot_be_read_has_its_statuss_meaning(body: bytes) -> None:
-    assert judge(201, {}, body).state is RowState.sent
-    assert judge(400, {}, body).state is RowState.failed
-    assert judge(500, {}, body).state is RowState.uncertain
+    assert judge(201, {}, body).kind is Kind.delivered
+    assert judge(400, {}, body).kind is Kind.failed
+    assert judge(500, {}, body).kind is Kind.unknown
 
 
 def test_a_provider_that_asks_for_aeons_is_asked_again_after_a_day() -> None:
@@ -55,9 +55,9 @@ def test_a_provider_that_asks_for_aeons_is_asked_again_after_a_day() -> None:
 
 def test_what_a_provider_says_is_cut() -> None:
     taken = judge(201, {}, msgspec.json.encode({"sid": "S" * 60_000}))
-    assert len(taken.provider_id) <= 200
+    assert len(taken.provider.id) <= 200
     refused = judge(400, {}, msgspec.json.encode({"code": 10**18, "message": "x" * 60_000}))
-    assert len(refused.code) <= 20
+    assert len(refused.provider.code) <= 20
     assert len(refused.error) <= CHARACTERS_MAX
 
 

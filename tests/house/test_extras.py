@@ -103,7 +103,10 @@ def test_a_command_whose_extra_is_missing_names_it(
     [
         ("Postroad('postgresql://h/d')", "postgres"),
         ("Postroad('amqp://h')", "rabbitmq"),
-        ("from postroad.campaigns.rendering import template_of; template_of('hello')", "server"),
+        (
+            "from postroad.campaigns.rendering import templates_of; from postroad.model.campaign import Spec; templates_of(Spec('hello'))",
+            "server",
+        ),
         (
             "from postroad.hub.client import HubClient as H; asyncio.run(H('ws://127.0.0.1:9').open())",
             "server",

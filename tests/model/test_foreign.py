@@ -4,10 +4,8 @@ import time
 
 import pytest
 
-from postroad.model.campaign import RowState
 from postroad.model.foreign import CHARACTERS_MAX, NAME_CHARACTERS_MAX, clean, error_text
-from postroad.model.outcome import Kind, failed
-from postroad.ports.channel import ChannelAnswer
+from postroad.model.outcome import ProviderAnswer, failed
 
 
 @pytest.mark.parametrize(
@@ -34,9 +32,9 @@ def test_a_long_text_is_cut_in_no_time() -> None:
 
 def test_outcomes_and_answers_are_clean_however_they_are_made() -> None:
     assert failed("\0" + "x" * 5_000).error == "\ufffd" + "x" * (CHARACTERS_MAX - 2) + "…"
-    answer = ChannelAnswer(RowState.sent, Kind.delivered, "SM\0" + "x" * 999, "\ud800", "\0", "\0")
-    assert len(answer.provider_id) == NAME_CHARACTERS_MAX
-    assert (answer.code, answer.sub_type, answer.error) == ("\ufffd",) * 3
+    answer = ProviderAnswer("SM\0" + "x" * 999, "\ud800", "\0")
+    assert len(answer.id) == NAME_CHARACTERS_MAX
+    assert (answer.code, answer.sub_type) == ("\ufffd",) * 2
 
 
 def test_an_exception_that_cannot_be_told_is_told_as_that() -> None:

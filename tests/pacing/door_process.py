@@ -1,6 +1,6 @@
-"""The receiver: `python -m tests.pacing.door_process` says its port, takes HTTP requests, and writes
-one line into `log` for each: when the kernel took its beginning (nanoseconds), who sent it (the user
-agent) and its id. It ends with its stdin.
+"""Receivers: `python -m tests.pacing.door_process COUNT` says their ports, takes HTTP requests, and
+writes one line into `log` for each: when the kernel took its beginning (nanoseconds), who sent it (the
+user agent), its id and the port. It ends with its stdin.
 
 The kernel's time and not its own: see `tests.servers.stamps`.
 """
@@ -8,6 +8,7 @@ The kernel's time and not its own: see `tests.servers.stamps`.
 import selectors
 import socket
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
@@ -41,28 +42,32 @@ class Door:
         if found and len(body) == int(said[b"content-length"]):
             self._held = b""
             who, which = said[b"user-agent"].decode(), said[b"webhook-id"].decode()
-            self._log.write(f"{self._began_ns} {who} {which}\n")
+            port = self.connection.getsockname()[1]
+            self._log.write(f"{self._began_ns} {who} {which} {port}\n")
             self.connection.sendall(OK)
         return True
 
 
 def main() -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        Path("log").open("a", buffering=1) as log,
-    ):
-        stamp_arrivals(server)
-        sys.stdout.write(f"{server.getsockname()[1]}\n")
-        sys.stdout.flush()
+    with ExitStack() as stack:
+        log = stack.enter_context(Path("log").open("a", buffering=1))
+        servers = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            for _ in range(int(sys.argv[1]))
+        ]
         waiting = selectors.DefaultSelector()
         waiting.register(sys.stdin, selectors.EVENT_READ)
-        waiting.register(server, selectors.EVENT_READ, server)
+        for server in servers:
+            stamp_arrivals(server)
+            waiting.register(server, selectors.EVENT_READ, server)
+        sys.stdout.write(" ".join(str(server.getsockname()[1]) for server in servers) + "\n")
+        sys.stdout.flush()
         while True:
             for key, _ in waiting.select():
                 if key.data is None:
                     return
-                if key.data is server:
-                    door = Door(server.accept()[0], log)
+                if isinstance(key.data, socket.socket):
+                    door = Door(key.data.accept()[0], log)
                     waiting.register(door.connection, selectors.EVENT_READ, door)
                 elif not key.data.take():
                     waiting.unregister(key.fileobj)

@@ -26,6 +26,22 @@ RATE = 50
 SECOND_NS = 1_000_000_000
 
 
+class Setup(Struct, frozen=True):
+    """Who sends to whom, under which limit. `named`: one limit for all lanes; else each server has
+    its own."""
+
+    workers: int = WORKERS
+    servers: int = 1
+    shards: int = 16
+    lanes: int = 4
+    """Of one worker, at the most."""
+    rate: int = RATE
+    named: bool = False
+
+
+ONE_LIMIT = Setup()
+
+
 class Seen(Struct, frozen=True):
     """The receiver's log, read."""
 
@@ -36,23 +52,31 @@ class Seen(Struct, frozen=True):
     """In any second."""
     processes: int
     kills: int
+    rate: int = RATE
+    lanes: int = 1
+    """Servers, by their ports."""
 
     @property
     def share(self) -> float:
         """Of what was allowed in that time."""
-        return self.starts / (RATE * self.seconds) if self.seconds else 0.0
+        return self.starts / (self.rate * self.seconds) if self.seconds else 0.0
 
 
 class Stand:
-    """A receiver, a nursery of workers, and messages enough for all of them."""
+    """Receivers, a nursery of workers, and messages enough for all of them."""
 
-    def __init__(self, dsn: str, seconds: float) -> None:
+    def __init__(self, dsn: str, seconds: float, setup: Setup) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="postroad-pace-"))
         self._dsn = dsn
-        self._door = self._start("tests.pacing.door_process")
-        self._nursery = self._start("tests.pacing.worker_process", dsn)
+        self._setup = setup
+        self._door = self._start("tests.pacing.door_process", str(setup.servers))
+        self._nursery = self._start(
+            "tests.pacing.worker_process", dsn, str(setup.shards), str(setup.lanes)
+        )
         self._workers: list[int] = []
-        self._messages = round(RATE * seconds * 1.2) + RATE
+        self._queues: list[str] = []
+        enough = setup.rate * seconds * 1.2 + setup.rate
+        self._messages = round(enough if setup.servers == 1 else enough / 2)
 
     def _start(self, module: str, *arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -65,8 +89,10 @@ class Stand:
         )
 
     def __enter__(self) -> Self:
-        port = int(_answer(self._door))
-        asyncio.run(self._fill(f"http://127.0.0.1:{port}/x"))
+        self._queues = [f"http://127.0.0.1:{port}/x" for port in _answer(self._door).split()]
+        for _ in range(self._setup.workers):
+            self.work()
+        asyncio.run(self._fill())
         return self
 
     def __exit__(
@@ -81,11 +107,20 @@ class Stand:
             process.communicate()
         shutil.rmtree(self.folder)
 
-    async def _fill(self, queue: str) -> None:
-        async with road_of(self._dsn) as road:
-            await road.send_many([(queue, n) for n in range(self._messages)])
-            (lane, *_) = (await road.explain_queue(queue)).lanes
-            await road.limit(lane.id, f"{RATE}/s")
+    async def _fill(self) -> None:
+        rate = f"{self._setup.rate}/s"
+        async with road_of(self._dsn, self._setup.shards) as road, asyncio.timeout(30):
+            # All of them are there before there is anything to do: so each gets lanes.
+            while len((await road.workers.list()).workers) < self._setup.workers:
+                await asyncio.sleep(0.05)
+            if self._setup.named:
+                await road.limits.put("provider", lanes="webhook:http://127.0.0.1:*", rate=rate)
+            for queue in self._queues:
+                if not self._setup.named:
+                    await road.send(queue, "makes the lane", delay=3600)
+                    (lane, *_) = (await road.explain_queue(queue)).lanes
+                    await road.limit(lane.id, rate)
+                await road.send_many([(queue, n) for n in range(self._messages)])
 
     def work(self) -> None:
         """One more worker."""
@@ -97,24 +132,27 @@ class Stand:
         _kill(self._workers.pop(rng.randrange(len(self._workers))))
 
     def read(self, kills: int) -> Seen:
-        lines = [line.split() for line in (self.folder / "log").read_text().splitlines()]
+        log = self.folder / "log"
+        lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         at_ns = sorted(int(line[0]) for line in lines)
         seconds = (at_ns[-1] - at_ns[0]) / SECOND_NS if at_ns else 0.0
         most = most_in_a_window(at_ns, SECOND_NS)
-        return Seen(len(at_ns), seconds, most, len({line[1] for line in lines}), kills)
-
-    def count(self) -> int:
-        log = self.folder / "log"
-        return len(log.read_text().splitlines()) if log.exists() else 0
+        processes, lanes = (len({line[place] for line in lines}) for place in (1, 3))
+        return Seen(len(at_ns), seconds, most, processes, kills, self._setup.rate, lanes)
 
 
-def run_workers(dsn: str, seconds: float, *, kills: bool, seed: int = 0) -> Seen:
-    """Four workers for so long, undisturbed or one killed about every second and replaced."""
+def run_named(dsn: str, seconds: float, *, kills: bool = False, named: bool = True) -> Seen:
+    """Three workers, five lanes to five servers, and one limit for all of them."""
+    setup = Setup(workers=3, servers=5, shards=1, lanes=2, rate=100, named=named)
+    return run_workers(dsn, seconds, kills=kills, setup=setup)
+
+
+def run_workers(
+    dsn: str, seconds: float, *, kills: bool, seed: int = 0, setup: Setup = ONE_LIMIT
+) -> Seen:
+    """Workers for so long, undisturbed or one killed about every second and replaced."""
     rng, killed = random.Random(seed), 0
-    with Stand(dsn, seconds) as stand:
-        for _ in range(WORKERS):
-            stand.work()
-        _wait_for_first(stand)
+    with Stand(dsn, seconds, setup) as stand:
         end_s = time.monotonic() + seconds
         while (left_s := end_s - time.monotonic()) > 0:
             time.sleep(min(left_s, rng.uniform(0.2, 1.8)))
@@ -123,14 +161,6 @@ def run_workers(dsn: str, seconds: float, *, kills: bool, seed: int = 0) -> Seen
                 stand.work()
                 killed += 1
         return stand.read(killed)
-
-
-def _wait_for_first(stand: Stand) -> None:
-    until_s = time.monotonic() + 30
-    while not stand.count():
-        if time.monotonic() > until_s:
-            raise AssertionError("nothing came in 30 s")
-        time.sleep(0.05)
 
 
 def _tell(process: "subprocess.Popen[str]") -> None:

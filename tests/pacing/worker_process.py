@@ -1,4 +1,4 @@
-"""Workers: `python -m tests.pacing.worker_process DSN` has everything imported and forks one for
+"""Workers: `python -m tests.pacing.worker_process DSN SHARDS LANES` has everything imported and forks one for
 each line on stdin, whose process number it says. It ends with its stdin, and they with it."""
 
 import os
@@ -16,33 +16,32 @@ from postroad.transports.webhook import requests
 from postroad.transports.webhook.transport import WebhookTransport
 from tests.fleet.words import BRISK
 
-FEW = replace(BRISK, in_flight_max=4, claim_batch=4)
-"""A process owns no more than four lanes: the limit is shared by all of them."""
 RULES = WebhookRules(allow=("127.0.0.0/8",), http=True, ports=())
 
-WebhookTransport.shards = 16
-"""One server has one lane, and so one worker in the fleet. Here four processes are to call it at
-once, under one limit: it has as many lanes as a handler."""
+
+def road_of(dsn: str, shards: int, lanes: int = 4) -> Postroad:
+    """A road whose servers have so many lanes each, as a handler has: one lane has one worker in
+    the fleet, and here several processes are to call one server at once. A process owns no more
+    than so many lanes: the limit is shared by all of them."""
+    few = replace(BRISK, in_flight_max=lanes, claim_batch=lanes)
+    WebhookTransport.shards = shards
+    return Postroad(dsn, settings=Settings(limits=few, log_level="error", webhooks=RULES))
 
 
-def road_of(dsn: str) -> Postroad:
-    return Postroad(dsn, settings=Settings(limits=FEW, log_level="error", webhooks=RULES))
-
-
-async def work(dsn: str) -> None:
+async def work(dsn: str, shards: int, lanes: int) -> None:
     """Deliver until SIGTERM."""
     requests.ALWAYS["user-agent"] = f"postroad-{os.getpid()}"  # the receiver tells them apart
-    async with road_of(dsn) as road:
+    async with road_of(dsn, shards, lanes) as road:
         await road.run()
 
 
-def bear(dsn: str) -> int:
+def bear(dsn: str, shards: int, lanes: int) -> int:
     pid = os.fork()
     if pid:
         return pid
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        uvloop.run(work(dsn))
+        uvloop.run(work(dsn, shards, lanes))
     except BaseException:  # noqa: BLE001 - told, and then it ends whatever it was
         traceback.print_exc()
     finally:
@@ -54,7 +53,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
     born: list[int] = []
     for _line in sys.stdin:
-        born.append(bear(sys.argv[1]))
+        born.append(bear(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
         sys.stdout.write(f"{born[-1]}\n")
         sys.stdout.flush()
 

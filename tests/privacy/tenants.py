@@ -43,6 +43,7 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.tokens.make(f"token of {tenant}", tenant=tenant)
     await road.webhooks.set(HOOK, secrets=[SECRET], tenant=tenant)
     await road.limit(HOOK, "100/s,1000/h", tenant=tenant)
+    await road.endpoints.create(HOOK, types=("order.*",), secret=SECRET, tenant=tenant)
     box = await road.mailboxes.create(tenant=tenant)
     store: Any = road.store
     await store.hub_lead()
@@ -56,6 +57,7 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.campaigns.import_file(
         "c", write_csv(folder / f"{tenant}.csv", people), tenant=tenant
     )
+    await road.suppressions.add("ann@example.com", "complaint", note=tenant, tenant=tenant)
     now_ms = road.store.clock.now_ms()
     who = (tenant, "token", "name", "192.0.2.1")
     what = {"queue": HOOK}
@@ -73,6 +75,8 @@ async def send_all(road: Postroad, *tenants: str) -> None:
     ]
     sends += [Send(HOOK, n, tenant=tenant) for n in range(2) for tenant in tenants]
     await road.send_many(sends)
+    for tenant in tenants:
+        await road.publish("order.paid", f"event of {tenant}", key="once", tenant=tenant)
     await road.run(until_idle=True)
 
 

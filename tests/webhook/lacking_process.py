@@ -9,29 +9,32 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from postroad.hub import client_connection  # noqa: F401 - it could not be read then
+from postroad.model.credential import Credential, CredentialSpec, OpenCredential
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.errors import Shortage
 from postroad.model.hubs import KnownHub
 from postroad.model.keyring import KeyRing
+from postroad.model.recipients import addressed
 from postroad.model.webhook import WebhookRules
-from postroad.ports.channel import ChannelAnswer, ChannelMessage
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.hub import HubTransport
-from postroad.transports.sms.channel import Login, SmsChannel
+from postroad.transports.sms.session import SmsSession
 from postroad.transports.vetted_http import VettedHttp
-from postroad.transports.webhook.channel import WebhookChannel
+from postroad.transports.webhook.channel import RecipientsSession
 from postroad.transports.webhook.connections import IdleConnections, trust
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import SystemResolver
+from postroad.transports.webhook.signing import Signer
 from postroad.transports.webhook.target import read
 from postroad.transports.webhook.transport import WebhookTransport
 from tests.webhook.conftest import LOCAL
 
 NOWHERE = "http://127.0.0.1:9/"
-PARCEL = ChannelMessage("key", NOWHERE, "{}")
 MESSAGE = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1 << 62, b"{}")
 
 
@@ -55,8 +58,6 @@ async def said(asked: Callable[[], Awaitable[object]]) -> str:
         answer = await asked()
     except Shortage:
         return "Shortage"
-    if isinstance(answer, ChannelAnswer):
-        return f"{answer.state} {answer.kind} {answer.sub_type}"
     return repr(answer)
 
 
@@ -72,15 +73,19 @@ async def main(folder: Path) -> dict[str, str]:
     hub = await hubs.open(LaneKey("hub", "127.0.0.1:9"))
     guard, resolver = Guard(WebhookRules(), SystemResolver()), SystemResolver()
     http = VettedHttp(LOCAL, clock, IdleConnections())
-    sms = SmsChannel(Login(NOWHERE, "account", "token", "+4930"), http)
+    spec = CredentialSpec(NOWHERE, "account", "+4930")
+    known = Credential(1, "default", "main", "sms", spec, "", b"")
+    sms = SmsSession(OpenCredential(known, {"secret": "token"}), http)
+    post = RecipientsSession(Signer([]), http, clock)
+    addressed_to = replace(MESSAGE, headers=addressed(NOWHERE), body=b'{"text": "Hi"}')
     asked: dict[str, Callable[[], Awaitable[object]]] = {
         "guard": lambda: guard.addresses(read("https://192.0.32.8/", WebhookRules())),
         "resolver": lambda: resolver("localhost"),
         "certificates": lambda: asyncio.to_thread(trust),
         "webhook": lambda: webhook.send(queue(NOWHERE), MESSAGE),
         "hub": lambda: hub.send(queue("hub://127.0.0.1:9/box"), MESSAGE),
-        "campaign to webhooks": lambda: WebhookChannel("", http, clock).send(PARCEL),
-        "campaign by SMS": lambda: sms.send(PARCEL),
+        "campaign to webhooks": lambda: post.send(queue(NOWHERE), addressed_to),
+        "campaign by SMS": lambda: sms.send(queue("sms:main"), addressed_to),
     }
     used = use_up()
     told = {name: await said(ask) for name, ask in asked.items()}

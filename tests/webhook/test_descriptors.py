@@ -91,7 +91,7 @@ def test_a_process_without_descriptors_blames_and_trusts_nobody(within: Within) 
         "certificates": "Shortage",
         "webhook": "Shortage",
         "hub": "Shortage",
-        "campaign to webhooks": "unsent later shortage",
-        "campaign by SMS": "unsent later shortage",
+        "campaign to webhooks": "Shortage",
+        "campaign by SMS": "Shortage",
         "certificates that are kept": "0",
     }

@@ -27,11 +27,14 @@ NAMED: Final = frozenset(
         "count",
         "credential",
         "dry_run",
+        "every_tenant",
         "everything",
+        "hours",
         "id",
         "ids",
         "kind",
         "lane",
+        "lanes",
         "lasts_s",
         "level",
         "mode",
@@ -54,6 +57,7 @@ NAMED: Final = frozenset(
         "ttl_s",
         "until",
         "url",
+        "zone",
     )
 )
 """The parameters and fields that a line shows. All others stay out of it: templates, headers,

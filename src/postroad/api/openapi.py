@@ -25,8 +25,7 @@ PARAMETERS: Final = {
     "id": "An id, as receipts and lists show it",
     "name": "The name that it was given",
     "box": "The mailbox's name",
-    "campaign": "The campaign's number",
-    "n": "The recipient's number in its campaign",
+    "key": "The message's key, as its provider was given it",
     "limit": "At most so many",
     "order": "Which come first, by acceptance",
     "prefix": "Only of queues whose names begin so",
@@ -101,7 +100,7 @@ class Schemas:
 
 
 def _anything(_kind: Any) -> Json:
-    return {}
+    return {"description": "Any JSON."}
 
 
 def _drop_objects(schema: Any) -> None:

@@ -1,49 +1,17 @@
 """Checks rows of a file: many at once, and one by one to say what is wrong."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from postroad.model.errors import BadInput
+from postroad.model.recipients import RecipientCheck
 
 CELL_CHARACTERS_MAX: Final = 10_000
 PLAIN_CHARACTERS_MAX: Final = 1_000
 FORMULA: Final = frozenset("=+-@\t\r")
 """First characters of a cell that a spreadsheet may take for a formula."""
 NUMBER: Final = re.compile(r"[+-]?[0-9][0-9 ().,/-]*%?")
-PHONE: Final = re.compile(r"\+?[0-9]{5,15}")
-SPACING: Final = str.maketrans("", "", " -().")
-
-
-class RecipientCheck(Struct, frozen=True):
-    """How the recipients of one channel are checked."""
-
-    one: Callable[[str], str]
-    """Normalises a recipient, or raises a BadInput that says what is wrong."""
-    plain: re.Pattern[str]
-    """Matches only cells that are valid and need no normalising."""
-
-
-def phone(text: str) -> str:
-    """Normalise a telephone number to its international form."""
-    number = text.translate(SPACING)
-    if not PHONE.fullmatch(number):
-        raise BadInput(f"{text[:40]!r} is no telephone number: write +6591234567")
-    return number if number.startswith("+") else "+" + number
-
-
-def url(text: str) -> str:
-    """Check the form of a webhook's URL; the guard checks its address when it is called."""
-    whole = text.isascii() and text.isprintable() and " " not in text
-    if not text.startswith(("https://", "http://")) or not whole:
-        raise BadInput(f"{text[:60]!r} is no address of a webhook: write https://…")
-    return text
-
-
-PHONES: Final = RecipientCheck(phone, re.compile(r"\+[0-9]{5,15}"))
-URLS: Final = RecipientCheck(url, re.compile(r"https?://[!-~]{1,900}"))
 
 
 class RowChecker:

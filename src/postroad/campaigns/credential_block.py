@@ -2,11 +2,9 @@
 
 from typing import Final
 
-from postroad.model.campaign import RowState
 from postroad.model.credential import Credential
-from postroad.model.outcome import SHORT_MS, Kind
+from postroad.model.outcome import SHORT_MS, Kind, Outcome
 from postroad.ports.campaigns import Credentials
-from postroad.ports.channel import ChannelAnswer
 from postroad.ports.clock import Clock
 
 THROTTLE_MS, THROTTLE_MAX_MS = 1_000, 600_000
@@ -37,30 +35,30 @@ class CredentialBlock:
     def _blocked(self) -> bool:
         return self.until_ms > self._clock.now_ms()
 
-    async def note(self, answer: ChannelAnswer) -> None:
-        """Set or lift the block by what an answer says."""
-        if answer.kind == Kind.quota:
-            await self._block(answer, THROTTLE_MS, THROTTLE_MAX_MS)
-        elif answer.kind == Kind.unreachable:
+    async def note(self, outcome: Outcome) -> None:
+        """Set or lift the block by an outcome."""
+        if outcome.disables:
+            self.refused = outcome.error or "the provider refuses the credential"
+        elif outcome.kind is Kind.quota:
+            await self._block(outcome, THROTTLE_MS, THROTTLE_MAX_MS)
+        elif outcome.kind is Kind.unreachable:
             self._away += 1
             if self._away >= AWAY_IN_A_ROW:
-                await self._block(answer, AWAY_MS, AWAY_MAX_MS)
-        elif answer.kind == Kind.later:
+                await self._block(outcome, AWAY_MS, AWAY_MAX_MS)
+        elif outcome.kind is Kind.later:
             self._short_ms = self._clock.now_ms() + SHORT_MS
-        elif answer.kind == Kind.rejected:
-            self.refused = answer.error or f"the provider refuses the credential ({answer.code})"
-        elif answer.state != RowState.uncertain:
+        elif outcome.kind is not Kind.unknown:
             self._away = 0
             if self._streak and not self._blocked:
                 self._streak = 0
                 await self._store.block_credential(self._id, 0, "", 0)
 
-    async def _block(self, answer: ChannelAnswer, base_ms: int, most_ms: int) -> None:
+    async def _block(self, outcome: Outcome, base_ms: int, most_ms: int) -> None:
         if self._blocked:
             return  # other calls that were under way report the same
-        wait_ms = max(answer.after_ms, min(most_ms, base_ms << min(self._streak, 16)))
+        wait_ms = max(outcome.after_ms, min(most_ms, base_ms << min(self._streak, 16)))
         self._streak += 1
         self._away = 0
         self.until_ms = self._clock.now_ms() + wait_ms
-        reason = answer.error or answer.sub_type or answer.kind
+        reason = outcome.error or outcome.provider.sub_type or outcome.kind
         await self._store.block_credential(self._id, self.until_ms, reason[:200], self._streak)

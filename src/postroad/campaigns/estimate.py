@@ -6,9 +6,10 @@ from msgspec import Struct
 
 from postroad.campaigns.rendering import Renderer
 from postroad.model.campaign import Campaign
-from postroad.model.credential import Credential
+from postroad.model.credential import CredentialSpec
 from postroad.model.pace import read_limit
 from postroad.ports.campaigns import CampaignRecords
+from postroad.ports.channel import Channel
 
 PAGE = 1_000
 SHOWN = 100
@@ -35,9 +36,11 @@ class Estimate(Struct, frozen=True):
     seconds: float
 
 
-async def estimate(store: CampaignRecords, campaign: Campaign, credential: Credential) -> Estimate:
+async def estimate(
+    store: CampaignRecords, campaign: Campaign, channel: Channel, spec: CredentialSpec
+) -> Estimate:
     """Render the message of every unsent recipient, and count."""
-    renderer, spec = Renderer(campaign, credential), credential.spec
+    renderer = Renderer(campaign, channel)
     wrong, count, total, longest, after = list[InvalidRecipient](), 0, 0, 0, 0
     encodings: Counter[str] = Counter()
     invalid = 0
@@ -45,7 +48,7 @@ async def estimate(store: CampaignRecords, campaign: Campaign, credential: Crede
         after = rows[-1].n
         for row in rows:
             message = renderer.render_or_problem(row)
-            why = message.problem or _wrong(message.parcel.body, message.cost, spec.segments_max)
+            why = message.problem or too_long(message.cost, spec.segments_max)
             if why:
                 invalid += 1
                 wrong += [InvalidRecipient(row.n, row.recipient, why)] if len(wrong) < SHOWN else []
@@ -66,9 +69,8 @@ async def estimate(store: CampaignRecords, campaign: Campaign, credential: Crede
     )
 
 
-def _wrong(body: str, cost: int, most: int) -> str:
-    if not body.strip():
-        return "the text is empty"
+def too_long(cost: int, most: int) -> str:
+    """Say why a message of that cost is not sent; empty when it may be."""
     return f"{cost} segments, but the credential allows {most}" if cost > most else ""
 
 

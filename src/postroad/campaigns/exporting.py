@@ -48,12 +48,12 @@ async def export(
         raise BadInput(f"format {form!r}: there are {', '.join(FORMATS)}")
     own = _own_columns(campaign)
     if form == "csv":
-        yield _csv([[*NAMES, *(f"csv_{name}" if name in NAMES else name for name in own)]])
+        yield csv_text([[*NAMES, *(f"csv_{name}" if name in NAMES else name for name in own)]])
     after = 0
     while page := await store.page_with_cells(campaign.id, state, after, PAGE):
         after = page[-1][0].n
         rows = [_exported(campaign, *one) for one in page]
-        yield _csv(_row(one, own) for one in rows) if form == "csv" else _ndjson(rows)
+        yield csv_text(_row(one, own) for one in rows) if form == "csv" else _ndjson(rows)
 
 
 def _own_columns(campaign: Campaign) -> tuple[str, ...]:
@@ -71,15 +71,16 @@ def _exported(campaign: Campaign, one: Recipient, cells: str) -> ExportedRecipie
         one.code,
         one.sub_type,
         one.error,
-        _iso(one.sent_at_ms),
-        _iso(one.answered_at_ms),
+        iso_time(one.sent_at_ms),
+        iso_time(one.answered_at_ms),
         one.status,
-        _iso(one.status_at_ms),
+        iso_time(one.status_at_ms),
         dict(zip(campaign.columns, CELLS.decode(cells), strict=False)),
     )
 
 
-def _iso(at_ms: int) -> str:
+def iso_time(at_ms: int) -> str:
+    """A time as ISO 8601 writes it; empty for 0."""
     moment = datetime.fromtimestamp(at_ms / 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03}Z" if at_ms else ""
 
@@ -88,7 +89,8 @@ def _row(one: ExportedRecipient, own: Sequence[str]) -> list[object]:
     return [*msgspec.structs.astuple(one)[:-1], *(one.columns.get(name, "") for name in own)]
 
 
-def _csv(rows: Iterable[Sequence[object]]) -> str:
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV, in which no cell is a formula."""
     text = io.StringIO()
     csv.writer(text).writerows([_safe(value) for value in row] for row in rows)
     return text.getvalue()

@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 from msgspec import Struct, structs
 
-from postroad.campaigns.checking import RecipientCheck
 from postroad.campaigns.reading import (
     BadFile,
     CsvReader,
@@ -18,8 +17,9 @@ from postroad.campaigns.reading import (
     open_source,
     stamp_of,
 )
-from postroad.campaigns.rendering import template_of
+from postroad.campaigns.rendering import templates_of
 from postroad.model.campaign import Campaign, WrongState
+from postroad.model.recipients import RecipientCheck
 from postroad.ports.campaigns import CampaignRecords, Import, NewRows
 
 LOAD: Final = 20_000
@@ -90,7 +90,7 @@ class Importer:
         column = campaign.spec.recipient
         source = await asyncio.to_thread(self._open, path, column, encoding)
         _same_columns(campaign, source)
-        template_of(campaign.spec.template).check(source.columns)
+        templates_of(campaign.spec).check(source.columns)
         checked = CsvReader(source, column, self._check)
         count = await asyncio.to_thread(
             _count,

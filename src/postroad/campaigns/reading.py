@@ -10,8 +10,9 @@ from typing import Final, TextIO
 
 from msgspec import Struct
 
-from postroad.campaigns.checking import RecipientCheck, RowChecker
+from postroad.campaigns.checking import RowChecker
 from postroad.model.errors import BadInput
+from postroad.model.recipients import RecipientCheck
 
 COLUMNS_MAX: Final = 200
 SHOWN_MAX: Final = 100

@@ -1,81 +1,127 @@
 """Renders the message of a campaign for one recipient."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
 
-from postroad.model.campaign import Campaign, Row
-from postroad.model.credential import Credential
+from postroad.model.campaign import BadTemplate, Campaign, Row, Spec
+from postroad.model.entities import Message, Queue
 from postroad.model.errors import BadInput
 from postroad.model.extras import Needing
 from postroad.model.foreign import error_text
-from postroad.model.sms_segments import count_segments
-from postroad.ports.channel import ChannelMessage
+from postroad.model.ids import campaign_id
+from postroad.model.recipients import addressed
+from postroad.model.states import NEVER
+from postroad.ports.channel import Channel
 
 if TYPE_CHECKING:
     from postroad.campaigns.template import Template
 
 FIELDS: Final = msgspec.json.Decoder(list[str])
-CALLBACKS: Final = "/v1/callbacks"
+TEXT, SUBJECT, HTML = "text", "subject", "html"
 
 
 class RenderedMessage(Struct, frozen=True):
     """A rendered message and what it costs."""
 
     row: Row
-    parcel: ChannelMessage
+    parts: Mapping[str, str]
+    body: bytes
     cost: int
     encoding: str
     problem: str = ""
     """Why it cannot be sent."""
 
 
+class Templates:
+    """The parsed templates of a campaign, by the part of a message that they make."""
+
+    def __init__(self, spec: Spec) -> None:
+        texts = {SUBJECT: spec.subject, TEXT: spec.template, HTML: spec.html}
+        self._parts = {name: _template(name, text) for name, text in texts.items() if text}
+        if TEXT not in self._parts and HTML not in self._parts:
+            raise BadTemplate("the template is empty")
+
+    def check_parts(self, channel: Channel) -> None:
+        """Raise BadTemplate unless these are the parts that a channel sends."""
+        for name in self._parts:
+            if name not in channel.parts:
+                have = ", ".join(channel.parts)
+                raise BadTemplate(f"{channel.name} has no {name}: give {have}")
+        if SUBJECT in channel.parts and SUBJECT not in self._parts:
+            raise BadTemplate("the subject is empty: give one")
+
+    def check(self, columns: tuple[str, ...]) -> None:
+        """Raise BadTemplate if a variable is not a column."""
+        for template in self._parts.values():
+            template.check(columns)
+
+    def render(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Render all parts for one recipient."""
+        return {name: template.render(values) for name, template in self._parts.items()}
+
+
+def _template(part: str, text: str) -> "Template":
+    with Needing("a campaign"):
+        from postroad.campaigns.template import Template  # Jinja2, which most roads never need
+
+    return Template(text, part)
+
+
+@lru_cache(64)
+def _parsed(subject: str, template: str, html: str) -> Templates:
+    return Templates(Spec(template, subject=subject, html=html))
+
+
+def templates_of(spec: Spec) -> Templates:
+    """Parse the templates of a campaign, once for each text."""
+    return _parsed(spec.subject, spec.template, spec.html)
+
+
 class Renderer:
     """Renders the messages of one campaign."""
 
-    def __init__(self, campaign: Campaign, credential: Credential) -> None:
+    def __init__(self, campaign: Campaign, channel: Channel) -> None:
         self._campaign = campaign
-        self._template = template_of(campaign.spec.template)
-        self._counts = credential.kind == "twilio"
-        self._credential = credential
+        self._templates = templates_of(campaign.spec)
+        self._channel = channel
 
     def render(self, row: Row) -> RenderedMessage:
         """Render the message for one recipient."""
-        campaign = self._campaign
-        values = dict(zip(campaign.columns, FIELDS.decode(row.fields), strict=True))
-        body = self._template.render(values)
-        counted = count_segments(body)
-        back = callback_url(self._credential, campaign.id, row.n)
-        parcel = ChannelMessage(f"cmp_{campaign.id}_{row.n}", row.recipient, body, back)
-        return RenderedMessage(row, parcel, counted.count if self._counts else 1, counted.encoding)
+        values = dict(zip(self._campaign.columns, FIELDS.decode(row.fields), strict=True))
+        parts = self._templates.render(values)
+        body = self._channel.encode(parts)
+        measured = self._channel.measure(body)
+        return RenderedMessage(row, parts, body, measured.cost, measured.encoding)
 
     def render_or_problem(self, row: Row) -> RenderedMessage:
         """Render it; if that fails, `problem` says why."""
         try:
             return self.render(row)
         except BadInput as error:
-            return RenderedMessage(
-                row, ChannelMessage("", row.recipient, ""), 1, "", error_text(error)
-            )
+            return RenderedMessage(row, {}, b"", 1, "", error_text(error))
 
 
-def callback_url(credential: Credential, campaign: int, n: int) -> str:
-    """The URL that the provider calls back about one message; empty without a public address."""
-    base = credential.spec.callback.rstrip("/")
-    return f"{base}{CALLBACKS}/{campaign}/{n}" if base else ""
-
-
-def is_called_back(credential: Credential) -> bool:
-    """Whether the provider reports about messages after it has accepted them."""
-    return credential.kind == "twilio" and bool(credential.spec.callback)
-
-
-@lru_cache(64)
-def template_of(text: str) -> "Template":
-    """Parse a template, once for each text."""
-    with Needing("a campaign"):
-        from postroad.campaigns.template import Template  # Jinja2, which most roads never need
-
-    return Template(text)
+def message_of(
+    campaign: int, queue: Queue, rendered: RenderedMessage, *, to: str = "", tries: int = 1
+) -> Message:
+    """Make a message that a session sends: to its recipient, or, as a test, to somebody else."""
+    row = rendered.row
+    return Message(
+        id=campaign_id(campaign, 0 if to else row.n),
+        rung=0,
+        queue=queue.id,
+        lane=queue.lanes[0],
+        level=0,
+        attempts=tries - 1,
+        marks=0,
+        place=0,
+        due_ms=0,
+        accepted_at_ms=0,
+        expires_at_ms=NEVER,
+        body=rendered.body,
+        headers=addressed(to or row.recipient),
+    )

@@ -4,22 +4,35 @@ from collections import deque
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.campaigns.credential_block import CredentialBlock
+from postroad.campaigns.estimate import too_long
 from postroad.campaigns.recording import ResultRecorder
-from postroad.campaigns.rendering import RenderedMessage, Renderer
-from postroad.model.campaign import CallResult, Campaign, Job, Pulse, RowState, Verb
+from postroad.campaigns.rendering import RenderedMessage, Renderer, message_of
+from postroad.model.campaign import (
+    ROW_STATES,
+    CallResult,
+    Campaign,
+    Job,
+    Pulse,
+    RowState,
+    Verb,
+)
 from postroad.model.credential import Credential
-from postroad.model.errors import BadInput, StoreError
+from postroad.model.entities import Queue
+from postroad.model.errors import Shortage, StoreError
 from postroad.model.foreign import clean, error_text
-from postroad.model.outcome import Kind
+from postroad.model.ids import key_text
+from postroad.model.outcome import Kind, Outcome, ProviderAnswer, failed, lacking, unknown
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Channel, ChannelAnswer, ChannelMessage
+from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
+from postroad.ports.transport import Prepares, Session
 
 SLICE: Final = 2_000
 PAGE: Final = 1_000
@@ -27,8 +40,6 @@ WINDOW: Final = 512
 """Maximum calls whose results are not written yet."""
 BLOCK: Final = 128
 """Maximum intents in one commit where nothing limits the rate."""
-REPEATS: Final = 3
-"""How often a recipient that recognises a repeated call by its id is called without an answer."""
 RETRY_S: Final = 1.0
 ERROR_CHARACTERS_MAX: Final = 500
 """Of an error that is kept with its recipient: ten million may fail."""
@@ -48,12 +59,13 @@ class SenderDeps(Struct, frozen=True):
 
 
 class JobContext(Struct, frozen=True):
-    """One job, with its campaign, its credential and the ledgers of its rate limits."""
+    """One job, with its campaign, and what it sends with: a credential, its channel and queue."""
 
     job: Job
     campaign: Campaign
     credential: Credential
-    ledgers: tuple[int, ...]
+    channel: Channel
+    queue: Queue
 
 
 async def halt(deps: SenderDeps, campaign: Campaign, why: str) -> None:
@@ -65,14 +77,13 @@ async def halt(deps: SenderDeps, campaign: Campaign, why: str) -> None:
 class Sender:
     """Sends one job's messages until the job is done, is stopped or has another owner."""
 
-    def __init__(self, deps: SenderDeps, context: JobContext, channel: Channel) -> None:
+    def __init__(self, deps: SenderDeps, context: JobContext, session: Session) -> None:
         self._deps = deps
         self._context = context
-        self._channel = channel
-        self._renderer = Renderer(context.campaign, context.credential)
+        self._session = session
+        self._renderer = Renderer(context.campaign, context.channel)
         self._recorder = ResultRecorder(deps.store, context.campaign, deps.clock, deps.log)
         self._block = CredentialBlock(deps.store, context.credential, deps.clock)
-        self._repeats = context.credential.kind == "webhook"
         self._ahead: deque[RenderedMessage] = deque()
         self._after = 0
         self._stopping = False
@@ -121,10 +132,6 @@ class Sender:
     async def _turn(self) -> bool:
         """Begin one block of calls; False when nothing is left."""
         self._recorder.check()
-        try:
-            await self._channel.ready()
-        except BadInput as error:
-            self._block.refused = error_text(error)
         if self._block.refused:
             await halt(self._deps, self._context.campaign, self._block.refused)
             return False
@@ -137,7 +144,19 @@ class Sender:
         if free <= 0:
             await self._changed()
             return True
-        return await self._begin(free)
+        return await self._begin(free) if await self._prepared() else True
+
+    async def _prepared(self) -> bool:
+        """Prepare what takes time before slots are reserved, so that calls start on time. False
+        when nobody can be sent to now; what is about one recipient, its call will find."""
+        session, queue, first = self._session, self._context.queue, self._ahead[0]
+        if first.problem or not isinstance(session, Prepares):
+            return True
+        outcome = await session.prepare(queue, message_of(self._context.campaign.id, queue, first))
+        if outcome is None or ROW_STATES[outcome.kind] is not RowState.unsent:
+            return True
+        await self._note(outcome)
+        return False
 
     async def _refill(self) -> bool:
         """Read queued messages, else enqueue a slice, else wait for calls that may come back."""
@@ -163,9 +182,9 @@ class Sender:
         cost = self._ahead[0].cost
         wanted = self._alike(cost, min(free, BLOCK))
         slots: tuple[float | None, ...] = (None,) * wanted
-        if context.ledgers and cost <= context.credential.spec.segments_max:
+        if context.queue.ledgers and cost <= context.credential.spec.segments_max:
             name = f"campaign {context.campaign.id}"
-            block = await deps.pace.block(context.ledgers, name, wanted, cost)
+            block = await deps.pace.block(context.queue.ledgers, name, wanted, cost)
             slots = block.slots_s
             if not slots:
                 await self._wait(min(max(block.again_s - deps.clock.steady_s(), 0.002), RETRY_S))
@@ -202,36 +221,28 @@ class Sender:
             self._recorder.add(CallResult(n, tries, RowState.unsent))
             return
         started_ms = clock.now_ms()
-        if message.problem:
-            answer = ChannelAnswer(
-                RowState.failed, Kind.failed, sub_type="bad_text", error=message.problem
-            )
-        elif message.cost > (most := self._context.credential.spec.segments_max):
-            why = f"{message.cost} segments: the credential allows {most}"
-            answer = ChannelAnswer(
-                RowState.failed, Kind.failed, sub_type="too_many_segments", error=why
-            )
-        else:
-            answer = await self._sent(message.parcel)
-        self._count(answer.kind)
-        state = self._state(answer, tries)
-        self._recorder.add(
-            CallResult(
-                n,
-                tries,
-                state,
-                answer.provider_id,
-                answer.code,
-                answer.sub_type,
-                clean(answer.error, ERROR_CHARACTERS_MAX),
-                started_ms,
-                clock.now_ms(),
-            )
-        )
+        outcome = self._unsendable(message) or await self._sent(message, tries)
+        self._count(outcome.kind)
+        said = outcome.provider
+        error = clean(outcome.error, ERROR_CHARACTERS_MAX)
+        texts = (said.id, said.code, said.sub_type, error)
+        state = self._state(outcome.kind, tries)
+        self._recorder.add(CallResult(n, tries, state, *texts, started_ms, clock.now_ms()))
+        await self._note(outcome)
+
+    async def _note(self, outcome: Outcome) -> None:
         try:
-            await self._block.note(answer)
+            await self._block.note(outcome)
         except StoreError as error:
             self._deps.log.warning("could not store the block of a credential", error=str(error))
+
+    def _unsendable(self, message: RenderedMessage) -> Outcome | None:
+        """The outcome of a message that cannot be sent as it is."""
+        why, sub_type = message.problem, "bad_text"
+        if not why:
+            why = too_long(message.cost, self._context.credential.spec.segments_max)
+            sub_type = "too_many_segments"
+        return replace(failed(why), provider=ProviderAnswer("", "", sub_type)) if why else None
 
     def _count(self, kind: Kind) -> None:
         """Count a call. It has no lateness: recipients of a campaign are due one after another."""
@@ -239,17 +250,21 @@ class Sender:
         figures.turn()
         figures.add((campaign.tenant, f"campaign:{campaign.name}", campaign.name), kind)
 
-    async def _sent(self, parcel: ChannelMessage) -> ChannelAnswer:
+    async def _sent(self, rendered: RenderedMessage, tries: int) -> Outcome:
+        context = self._context
+        message = message_of(context.campaign.id, context.queue, rendered, tries=tries)
         try:
-            return await self._channel.send(parcel)
+            return await self._session.send(context.queue, message)
+        except Shortage as error:
+            return replace(lacking(error_text(error)), provider=ProviderAnswer("", "", "shortage"))
         except Exception as error:  # whatever it is, nobody is sent to twice
-            self._deps.log.exception("a call failed unexpectedly", key=parcel.key)
+            self._deps.log.exception("a call failed unexpectedly", key=key_text(message.id))
             why = f"{type(error).__name__}: {error_text(error)}"
-            return ChannelAnswer(RowState.uncertain, Kind.unknown, sub_type="broke", error=why)
+            return replace(unknown(why), provider=ProviderAnswer("", "", "broke"))
 
-    def _state(self, answer: ChannelAnswer, tries: int) -> RowState:
-        again = self._repeats and answer.state == RowState.uncertain and tries < REPEATS
-        return RowState.unsent if again else answer.state
+    def _state(self, kind: Kind, tries: int) -> RowState:
+        again = kind is Kind.unknown and tries < self._context.channel.calls_max
+        return RowState.unsent if again else ROW_STATES[kind]
 
     async def _wait(self, seconds: float) -> None:
         """Wait that long, or until a result is written or the sender is stopped."""

@@ -45,30 +45,42 @@ JINJA: Final = ImmutableSandboxedEnvironment(
 )
 JINJA.filters = {name: JINJA.filters[name] for name in FILTERS} | {"default": _or_else}
 JINJA.globals.clear()
+ESCAPING: Final = JINJA.overlay(autoescape=True)
+"""For HTML: what a cell holds is text."""
+
+
+class _Wrong(Exception):
+    """What is wrong with a template, and in which line."""
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(why)
+        self.line, self.why = line, why
 
 
 class Template:
     """A template that has been parsed and checked."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, part: str = "text") -> None:
+        self._what = what = "template" if part == "text" else part
         if not text.strip():
-            raise BadTemplate("the template is empty")
+            raise BadTemplate(f"the {what} is empty")
         if len(text) > TEMPLATE_MAX:
-            raise BadTemplate(f"the template has over {TEMPLATE_MAX} characters")
-        self.text = text
+            raise BadTemplate(f"the {what} has over {TEMPLATE_MAX} characters")
         try:
             _measure(text)
             parsed = JINJA.parse(text)
             _check(parsed)
-            self._compiled = JINJA.from_string(text)
+            self._compiled = (ESCAPING if part == "html" else JINJA).from_string(text)
             self.variables = _variables(parsed)
+        except _Wrong as error:
+            raise BadTemplate(f"{what} line {error.line}: {error.why}") from None
         except TemplateSyntaxError as error:
-            raise BadTemplate(f"template line {error.lineno}: {error.message}") from None
+            raise BadTemplate(f"{what} line {error.lineno}: {error.message}") from None
         except (RecursionError, MemoryError, SyntaxError):  # of Python's compiler, too
-            raise BadTemplate("template line 1 or later: nested too deep: nest less") from None
+            raise BadTemplate(f"{what} line 1 or later: nested too deep: nest less") from None
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             why = error_text(error)
-            raise BadTemplate(f"template line 1 or later: it cannot be read: {why}") from None
+            raise BadTemplate(f"{what} line 1 or later: it cannot be read: {why}") from None
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Raise BadTemplate if a variable is not a column."""
@@ -79,7 +91,7 @@ class Template:
             others = f" (nor {', '.join(missing[1:])})" if missing[1:] else ""
             have = ", ".join(columns) or "none"
             raise BadTemplate(
-                f"template line {self.variables[first]}: there is no column {first!r}{others}"
+                f"{self._what} line {self.variables[first]}: there is no column {first!r}{others}"
                 f"{near}; the columns are: {have}"
             )
 
@@ -94,7 +106,7 @@ class Template:
                     break
         except Exception as error:  # noqa: BLE001 - whatever it does is the template's fault
             where, why = _line_of(error.__traceback__), error_text(error)
-            raise BadTemplate(f"template line {where}: it cannot be filled in: {why}") from None
+            raise BadTemplate(f"{self._what} line {where}: it cannot be filled in: {why}") from None
         if size > RENDERED_CHARACTERS_MAX:
             raise BadTemplate(f"the message has over {RENDERED_CHARACTERS_MAX} characters")
         return "".join(parts)
@@ -129,26 +141,25 @@ def _measure(text: str) -> None:
             nested += 1 if word == "if" else -1
         before = kind
         if nested > IFS_MAX:
-            raise BadTemplate(f"template line {line}: over {IFS_MAX} `if` in one another")
+            raise _Wrong(line, f"over {IFS_MAX} `if` in one another")
         if words > WORDS_MAX:
-            raise BadTemplate(f"template line {line}: over {WORDS_MAX} words in one expression")
+            raise _Wrong(line, f"over {WORDS_MAX} words in one expression")
         if kind in ("integer", "float") and len(word) > NUMBER_CHARACTERS_MAX:
-            raise BadTemplate(f"template line {line}: a number of over 20 digits")
+            raise _Wrong(line, "a number of over 20 digits")
 
 
 def _check(node: nodes.Node, depth: int = 0) -> None:
     depth += isinstance(node, nodes.Expr)
     if depth > NESTED_MAX:
-        raise BadTemplate(f"template line {node.lineno}: nested over {NESTED_MAX} deep: nest less")
+        raise _Wrong(node.lineno, f"nested over {NESTED_MAX} deep: nest less")
     if not isinstance(node, ALLOWED):
         what = type(node).__name__.lower()
-        raise BadTemplate(
-            f"template line {node.lineno}: {what} is not allowed: use {{{{ column }}}}, "
-            "{{ column | filter }} and {% if column == 'x' %} … {% endif %}"
+        raise _Wrong(
+            node.lineno,
+            f"{what} is not allowed: use {{{{ column }}}}, {{{{ column | filter }}}} and "
+            "{% if column == 'x' %} … {% endif %}",
         )
     if isinstance(node, nodes.Filter) and node.name not in FILTERS:
-        raise BadTemplate(
-            f"template line {node.lineno}: no filter {node.name!r}: there are {', '.join(FILTERS)}"
-        )
+        raise _Wrong(node.lineno, f"no filter {node.name!r}: there are {', '.join(FILTERS)}")
     for inner in node.iter_child_nodes():
         _check(inner, depth)

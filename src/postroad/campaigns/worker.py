@@ -2,20 +2,21 @@
 finalises finished ones."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from postroad.campaigns.recording import RecorderFailed
 from postroad.campaigns.sender import JobContext, Sender, SenderDeps, halt
 from postroad.model.campaign import Campaign, CampaignState, Job, Verb
 from postroad.model.credential import Credential
-from postroad.model.entities import LaneKey
+from postroad.model.entities import Queue
 from postroad.model.errors import PostroadError, StoreError
 from postroad.model.foreign import error_text
 from postroad.observe.tasks import Tasks
 from postroad.ports.channel import Channel
+from postroad.ports.transport import Session
 
 LEASE_MS: Final = 10_000
 TICK: Final = "look for campaigns"
@@ -26,17 +27,27 @@ JOBS_MAX: Final = 8
 MISSED_MS: Final = 3_600_000
 """A start that was missed by more than this is stopped, and has to be resumed by hand."""
 
-Open = Callable[[Credential], Awaitable[Channel]]
-Ledgers = Callable[[LaneKey], Awaitable[tuple[int, ...]]]
+
+class OpenedChannel(Struct, frozen=True):
+    """What a campaign sends through: a channel, a session of it, and the queue of its messages."""
+
+    channel: Channel
+    queue: Queue
+    session: Session
+
+
+Open = Callable[[Credential], Awaitable[OpenedChannel]]
+"""Opens what a credential sends through."""
 
 
 class CampaignWorker:
     """Runs the senders of a process, one for each job that it has claimed."""
 
-    def __init__(self, deps: SenderDeps, open_channel: Open, ledgers: Ledgers) -> None:
+    def __init__(self, deps: SenderDeps, open_session: Open, repeats: Sequence[str]) -> None:
         self._deps = deps
-        self._open = open_channel
-        self._ledgers = ledgers
+        self._repeats = repeats
+        """Channels whose recipients recognise a repeated call."""
+        self._open = open_session
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         self._bell = asyncio.Event()
         self._tasks = Tasks(deps.log, lambda _: self.wake())
@@ -108,7 +119,7 @@ class CampaignWorker:
             return min(IDLE_S, max(0.001, (next_ms - now_ms) / 1000)) if next_ms else IDLE_S
         self.idle.clear()
         await self._keep()
-        _ = await store.reap(heirs)  # how many does not matter
+        _ = await store.reap(heirs, self._repeats)  # how many does not matter
         for name in await store.log():
             if name not in self._warned:
                 self._warned.add(name)
@@ -159,11 +170,13 @@ class CampaignWorker:
         if campaign is None or credential is None:
             raise StoreError(f"job {job.id} has no campaign or credential")
         try:
-            channel = await self._open(credential)
+            opened = await self._open(credential)
+            session = opened.session
             try:
-                sender = await self._prepare(job, campaign, credential, channel)
+                context = JobContext(job, campaign, credential, opened.channel, opened.queue)
+                sender = await self._prepare(context, session)
             except BaseException:
-                await channel.close()
+                await session.close()
                 raise
         except StoreError:
             raise
@@ -171,7 +184,7 @@ class CampaignWorker:
             await halt(self._deps, campaign, error_text(error))
             await store.release(self._deps.owner, job)
             return
-        task = self._tasks.start(self._send(sender, channel, campaign), "sender")
+        task = self._tasks.start(self._send(sender, session, campaign), "sender")
         self._senders[job.id] = (sender, task)
         if job.campaign not in self._served:
             self._served.add(job.campaign)
@@ -180,16 +193,14 @@ class CampaignWorker:
         if self._stopping:  # since the job was claimed
             sender.leave()
 
-    async def _prepare(
-        self, job: Job, campaign: Campaign, credential: Credential, channel: Channel
-    ) -> Sender:
-        ledgers = await self._ledgers(credential.lane)
-        sender = Sender(self._deps, JobContext(job, campaign, credential, ledgers), channel)
-        for pulse in await self._deps.store.renew(self._deps.owner, LEASE_MS, [job.id]):
+    async def _prepare(self, context: JobContext, session: Session) -> Sender:
+        sender = Sender(self._deps, context, session)
+        jobs = [context.job.id]
+        for pulse in await self._deps.store.renew(self._deps.owner, LEASE_MS, jobs):
             sender.hear(pulse)  # its lane may be paused
         return sender
 
-    async def _send(self, sender: Sender, channel: Channel, campaign: Campaign) -> None:
+    async def _send(self, sender: Sender, session: Session, campaign: Campaign) -> None:
         try:
             await sender.run()
         except RecorderFailed:
@@ -199,7 +210,7 @@ class CampaignWorker:
             why = f"its sender failed: {type(error).__name__}: {error_text(error)}"
             await self._halt(campaign, why)
         finally:
-            await channel.close()
+            await session.close()
             self.wake()
 
     async def _halt(self, campaign: Campaign, why: str) -> None:

@@ -5,18 +5,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Limit, Listing, add_group
+from postroad.cli.campaign_files import Name, State, campaign_path, export, import_file
+from postroad.cli.command import (
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    SharedOptions,
+    Yes,
+    add_group,
+    confirmed,
+)
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, pieces, when
+from postroad.cli.printing import err, out, when
 from postroad.cli.watching import answered, pause
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 
-Name = Annotated[str, Argument(help="The campaign's name.")]
 Row = Annotated[int, Option(help="The number of the recipient.")]
 Override = Annotated[bool, Option(help="Never halt this campaign automatically again.")]
-State = Annotated[str, Option(help="Only these: unsent, sent, failed or uncertain.")]
 PAGE: Final = 1_000
 LIVE: Final = ("scheduled", "running")
 PLAIN: Final = {
@@ -51,19 +58,30 @@ def add(app: Group) -> None:
     add_group(app, "campaign", "Campaigns", text, commands)
 
 
-def _path(name: str, verb: str = "") -> str:
-    return f"/v1/campaigns/{part(name)}" + (f"/{verb}" if verb else "")
-
-
 def _ask(call: Invocation, method: str, path: str, data: object = None, **query: object) -> Any:
     return call.ask(method, path, query, data)
+
+
+class TemplateOptions(SharedOptions, frozen=True):
+    """What a campaign sends."""
+
+    template: Annotated[str, Option(help="The template of the text, or @FILE.")] = ""
+    subject: Annotated[str, Option(help="The template of a mail's subject.")] = ""
+    html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = ""
+
+    def given(self) -> dict[str, str]:
+        """Those that were given."""
+        texts = {"template": _text(self.template), "subject": self.subject}
+        texts["html"] = _text(self.html)
+        return {name: text for name, text in texts.items() if text}
 
 
 def create(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")],
-    template: Annotated[str, Option(help="The template's text, or @FILE.")],
+    *,
+    what: TemplateOptions,
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "recipient",
     jobs: Annotated[int, Option(help="How many senders work on it at once.")] = 1,
 ) -> None:
@@ -71,7 +89,7 @@ def create(
     data = {
         "name": name,
         "credential": credential,
-        "template": _text(template),
+        **what.given(),
         "recipient": recipient,
         "jobs": jobs,
     }
@@ -91,7 +109,8 @@ def edit(
     call: Listing,
     name: Name,
     credential: Annotated[str, Option(help="The credential to send with.")] = "",
-    template: Annotated[str, Option(help="The template's text, or @FILE.")] = "",
+    *,
+    what: TemplateOptions,
     recipient: Annotated[str, Option(help="The column that holds the recipient.")] = "",
     jobs: Annotated[int | None, Option(help="How many senders work on it at once.")] = None,
     failures_min: Annotated[int | None, Option(help="It halts only above so many.")] = None,
@@ -100,7 +119,7 @@ def edit(
     """Change a draft or a scheduled campaign; what is not given stays."""
     data = {
         "credential": credential or None,
-        "template": _text(template) if template else None,
+        **what.given(),
         "recipient": recipient or None,
         "jobs": jobs,
         "failures_min": failures_min,
@@ -109,7 +128,7 @@ def edit(
     given = {key: value for key, value in data.items() if value is not None}
     if not given:
         raise BadInput("nothing to change: give --template, --credential or another option")
-    _tell(call, _ask(call, "POST", _path(name, "edit"), given))
+    _tell(call, _ask(call, "POST", campaign_path(name, "edit"), given))
 
 
 def clone(
@@ -119,26 +138,32 @@ def clone(
     recipients: Annotated[bool, Option(help="Copy the recipients, none of them sent to.")] = False,
 ) -> None:
     """Create a draft with the credential, template and options of a campaign."""
-    _tell(call, _ask(call, "POST", _path(name, "clone"), {"to": to, "recipients": recipients}))
+    _tell(
+        call, _ask(call, "POST", campaign_path(name, "clone"), {"to": to, "recipients": recipients})
+    )
 
 
-def delete(call: Invocation, name: Name) -> None:
-    """Delete a draft, a cancelled or a done campaign with its recipients and results."""
-    _ = _ask(call, "DELETE", _path(name))  # a refusal is raised
+def delete(call: Invocation, name: Name, yes: Yes = False) -> None:
+    """Delete a draft, a cancelled or a done campaign with its recipients and results. It asks
+    first."""
+    if not yes and not confirmed(f"Delete campaign {name} with its recipients and results?"):
+        raise BadInput("nothing was deleted: give --yes, or answer the question")
+    _ = _ask(call, "DELETE", campaign_path(name))  # a refusal is raised
     call.reply({"deleted": name}, f"deleted: {name}")
 
 
 def details(call: Listing, name: Name) -> None:
     """Show its template and options."""
-    said = _ask(call, "GET", _path(name, "details"))
+    said = _ask(call, "GET", campaign_path(name, "details"))
     if call.printed(said):
         return
     halt = said.pop("halt")
     said["columns"] = ", ".join(said["columns"])
     said["halts"] = f"above {halt['failures_min']} failures and {halt['percent']:g} %"
-    template = said.pop("template")
+    templates = [said.pop(part) for part in ("subject", "template", "html")]
     call.facts(said.items())
-    out().print(template)
+    for template in filter(None, templates):
+        out().print(template)
 
 
 def list_campaigns(call: Listing) -> None:
@@ -163,11 +188,11 @@ def show(
 ) -> None:
     """Show its state, counts, rate, and when it will be done."""
     with call.connect() as road:
-        said = road.ask("GET", _path(name))
+        said = road.ask("GET", campaign_path(name))
         while watch and said["state"] in LIVE:
             err().print(_line(said))
             pause(1)
-            said = answered(lambda: road.ask("GET", _path(name)), err().print)
+            said = answered(lambda: road.ask("GET", campaign_path(name)), err().print)
     _tell(call, said)
 
 
@@ -197,62 +222,27 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
 
 def counts(call: Listing, name: Name) -> None:
     """Count recipients one by one, by state."""
-    said = _ask(call, "GET", _path(name, "counts"))
+    said = _ask(call, "GET", campaign_path(name, "counts"))
     if not call.printed(said):
         call.facts(said.items())
 
 
-def import_file(
-    call: Listing,
-    name: Name,
-    file: Annotated[Path, Argument(help="A CSV file; its first line names the columns.")],
-    encoding: Annotated[
-        str, Option(help="The file's encoding; guessed and printed unless given.")
-    ] = "",
-    skip_invalid: Annotated[bool, Option(help="Skip invalid lines.")] = False,
-) -> None:
-    """Import recipients from a CSV file. If a line is invalid, nothing is imported."""
-    if not file.is_file():
-        raise BadInput(f"there is no file {file}")
-    query: dict[str, Any] = {"encoding": encoding, "skip_invalid": skip_invalid}
-    screen = err()
-
-    def told(step: str, done: int, size: int) -> None:
-        screen.progress(f"{step} {done * 100 // max(1, size)} %")
-
-    with call.connect() as road:
-        said = road.import_file(name, file, query, told)
-    screen.progress("")
-    if call.printed(said):
-        return
-    guessed = " (guessed)" if said["guessed"] else ""
-    call.facts(
-        [
-            ("recipients", said["rows"]),
-            ("duplicates", f"{said['duplicates']} {said['duplicate_lines'] or ''}".strip()),
-            ("invalid", said["invalid"]),
-            ("encoding", said["encoding"] + guessed),
-            ("columns", ", ".join(said["columns"])),
-        ]
-    )
-    for one in said["problems"]:
-        err().print(f"line {one['line']}: {one['reason']}")
-
-
 def discard(call: Invocation, name: Name) -> None:
     """Discard an unfinished import."""
-    _ = _ask(call, "DELETE", _path(name, "import"))  # a refusal is raised
+    _ = _ask(call, "DELETE", campaign_path(name, "import"))  # a refusal is raised
     call.reply({"discarded": name}, f"discarded: the unfinished import of {name}")
 
 
 def preview(call: Invocation, name: Name, row: Row = 1) -> None:
     """Show the message for one recipient."""
-    said = _ask(call, "GET", _path(name, "preview"), row=row)
+    said = _ask(call, "GET", campaign_path(name, "preview"), row=row)
     if call.printed(said):
         return
-    out().print(said["parcel"]["body"])
-    note = f"to {said['parcel']['recipient']}, {said['cost']} segment(s), {said['encoding']}"
-    err().print(note)
+    for text in filter(None, (said["subject"], said["text"], said["html"])):
+        out().print(text)
+    if said["problem"]:
+        raise BadInput(f"recipient {row}: {said['problem']}")
+    err().print(f"to {said['recipient']}, {said['cost']} segment(s) {said['encoding']}".rstrip())
 
 
 def try_message(
@@ -262,7 +252,7 @@ def try_message(
     row: Row = 1,
 ) -> None:
     """Send the message of one recipient to somebody else, as a test; no state changes."""
-    said = _ask(call, "POST", _path(name, "test"), {"to": to, "row": row})
+    said = _ask(call, "POST", campaign_path(name, "test"), {"to": to, "row": row})
     if not call.printed(said):
         call.facts(
             (key, said[key]) for key in ("state", "provider_id", "code", "sub_type", "error")
@@ -271,7 +261,7 @@ def try_message(
 
 def estimate(call: Listing, name: Name) -> None:
     """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
-    said = _ask(call, "GET", _path(name, "estimate"))
+    said = _ask(call, "GET", campaign_path(name, "estimate"))
     if call.printed(said):
         return
     call.facts(
@@ -300,12 +290,12 @@ def schedule(
         moment = datetime.fromisoformat(at)
     except ValueError:
         raise BadInput(f"{at!r} is not a time: write 2026-12-01T09:00+08:00") from None
-    _tell(call, _ask(call, "POST", _path(name, "schedule"), {"at": moment}))
+    _tell(call, _ask(call, "POST", campaign_path(name, "schedule"), {"at": moment}))
 
 
 def resume(call: Listing, name: Name, override: Override = False) -> None:
     """Resume with the recipients to whom nothing was sent."""
-    _tell(call, _ask(call, "POST", _path(name, "resume"), {"override": override}))
+    _tell(call, _ask(call, "POST", campaign_path(name, "resume"), {"override": override}))
 
 
 def settle(
@@ -318,13 +308,13 @@ def settle(
     ] = None,
 ) -> None:
     """Settle uncertain recipients as sent or unsent."""
-    said = _ask(call, "POST", _path(name, "settle"), {"state": state, "rows": row or []})
+    said = _ask(call, "POST", campaign_path(name, "settle"), {"state": state, "rows": row or []})
     _settled(call, said)
 
 
 def lookup(call: Invocation, name: Name) -> None:
     """Ask the provider what became of uncertain recipients."""
-    _settled(call, _ask(call, "POST", _path(name, "lookup")))
+    _settled(call, _ask(call, "POST", campaign_path(name, "lookup")))
 
 
 def _settled(call: Invocation, said: dict[str, Any]) -> None:
@@ -339,7 +329,9 @@ def recipients(
     after: Annotated[int, Option(help="Continue after this number.")] = 0,
 ) -> None:
     """List recipients in order, with their states."""
-    said = _ask(call, "GET", _path(name, "recipients"), state=state, limit=limit, after=after)
+    said = _ask(
+        call, "GET", campaign_path(name, "recipients"), state=state, limit=limit, after=after
+    )
     if call.printed(said):
         return
     columns = ("n#", "line#", "recipient", "state", "status", "code", "why", "error~", "sent")
@@ -360,20 +352,9 @@ def recipients(
     call.table(columns, rows, "none")
 
 
-def export(
-    call: Invocation,
-    name: Name,
-    form: Annotated[str, Option("--format", help="csv or ndjson.")] = "csv",
-    state: State = "",
-) -> None:
-    """Write all results to standard output; with --json as ndjson."""
-    with call.connect() as road:
-        pieces(road.export(name, "ndjson" if call.json else form, state))
-
-
 def _asking(verb: str, text: str) -> Callable[..., None]:
     def run(call: Listing, name: Name) -> None:
-        _tell(call, _ask(call, "POST", _path(name, verb)))
+        _tell(call, _ask(call, "POST", campaign_path(name, verb)))
 
     run.__doc__ = text
     return run

@@ -1,6 +1,6 @@
 """Charts in text: sparklines and columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 BLOCKS: Final = " ▁▂▃▄▅▆▇█"
@@ -18,10 +18,12 @@ def _block(share: float) -> str:
     return BLOCKS[0] if share <= 0 else BLOCKS[max(1, round(share * FULL))]
 
 
-def columns(values: Sequence[float], height: int, unit: str = "") -> list[str]:
-    """The lines of a chart of columns, with a scale at the left."""
+def columns(
+    values: Sequence[float], height: int, text: Callable[[float], str] | None = None
+) -> list[str]:
+    """The lines of a chart of columns, with a scale at the left, in the words of `text`."""
     most = max(values, default=0)
-    marks = [f"{rate_text(most * (row + 1) / height)}{unit}" for row in range(height)]
+    marks = [(text or rate_text)(most * (row + 1) / height) for row in range(height)]
     wide = max(map(len, marks))
     lines = []
     for row in reversed(range(height)):
@@ -44,4 +46,13 @@ def rate_text(rate: float) -> str:
     """A rate with as many digits as matter."""
     if rate >= 10 or rate == 0:
         return f"{rate:,.0f}"
-    return f"{rate:.1f}" if rate >= 1 else f"{rate:.2f}"
+    return f"{rate:.1f}" if rate >= 1 else f"{rate:.2g}"
+
+
+def late_text(late_ms: float | None) -> str:
+    """A lateness as people read it."""
+    if late_ms is None:
+        return "–"
+    if late_ms >= 1_000:
+        return f"{late_ms / 1000:.1f} s"
+    return f"{late_ms:.0f} ms" if late_ms >= 10 or late_ms == 0 else f"{late_ms:.2g} ms"

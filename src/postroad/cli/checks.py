@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,13 @@ from postroad.cli.machine_checks import (
 from postroad.cli.road_checks import check_road
 from postroad.config import Settings, unknown
 from postroad.model.broker import BrokerFacts
-from postroad.model.errors import ForeignWindow, PostroadError, SchemaTooOld, UnsafeFile
+from postroad.model.errors import (
+    ForeignWindow,
+    PostroadError,
+    SchemaTooOld,
+    StoreUnavailable,
+    UnsafeFile,
+)
 from postroad.model.ids import made_at_ms
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import SystemClock
@@ -46,8 +53,11 @@ def run_checks(call: Invocation) -> list[Finding]:
     except PostroadError as error:
         mend = "correct it, see `postroad config show`"
         return [*found, Finding("settings", "fail", str(error), mend)]
-    found += [Finding("settings", "ok", "all are valid"), check_listen(settings)]
-    found += [check_port(settings), *check_certificate(settings, SystemClock().now_ms())]
+    found.append(Finding("settings", "ok", "all are valid"))
+    if call.server:
+        return [*found, *_named(call)]  # this machine has no part in that road
+    found += [check_listen(settings), check_port(settings)]
+    found += [*check_certificate(settings, SystemClock().now_ms())]
     found.append(check_sqlite())
     path = file_of(settings.dsn)
     if path is not None:
@@ -60,31 +70,37 @@ def run_checks(call: Invocation) -> list[Finding]:
         except (UnsafeFile, ForeignWindow) as error:
             return [*found, Finding("server", "fail", str(error), "commands use none of it")]
         if owned:
-            running = _running(call)
-            if running:
-                return [*found, *running]
+            with suppress(PostroadError):  # it does not answer: look at its store
+                local = Finding("notifications", "ok", "inside this process")
+                return [*found, *_ready(call), local, *_asked(call)]
     found += asyncio.run(_store(settings))
     if any(each.part == "schema" and each.state == "ok" for each in found):
         found += _asked(call)
     return found
 
 
-def _running(call: Invocation) -> list[Finding]:
-    """Ask the process that owns the file; no findings if it does not answer."""
+def _named(call: Invocation) -> list[Finding]:
+    """Ask the server that is named."""
+    try:
+        return [*_ready(call), *_asked(call)]
+    except PostroadError as error:
+        mend = "is it running there? start it, or name another with --server"
+        return [Finding("server", "fail", str(error), mend)]
+
+
+def _ready(call: Invocation) -> list[Finding]:
+    """Ask a server whether it can work. PostroadError if it does not answer."""
     try:
         with call.connect() as road:
             answer = road.answer(ApiRequest("GET", "/readyz"), taken=(503,))
-            ready = answer.json()
-            parts = ", ".join(f"{name} {state}" for name, state in ready["parts"].items())
+            parts = ", ".join(f"{name} {state}" for name, state in answer.json()["parts"].items())
             if answer.status != 200:
                 return [Finding("server", "fail", parts, "see its log")]
             stats = road.ask("GET", "/v1/stats")
     except RequestRefused as refused:
-        return [Finding("server", "fail", refused.problem.detail, "see its log")]
-    except PostroadError:
-        return []
-    local = Finding("notifications", "ok", "inside this process")
-    return [Finding("server", "ok", parts), _clock(stats["now_ms"]), local, *_asked(call)]
+        mend = "see the message, and its log"
+        return [Finding("server", "fail", refused.problem.detail, mend)]
+    return [Finding("server", "ok", parts), _clock(stats["now_ms"])]
 
 
 def _asked(call: Invocation) -> list[Finding]:
@@ -95,7 +111,15 @@ def _asked(call: Invocation) -> list[Finding]:
     except RequestRefused as refused:
         return [Finding("road", "warn", refused.problem.detail, "ask with a token of every tenant")]
     except PostroadError as error:
-        return [Finding("road", "fail", str(error), "see the message")]
+        return [Finding("road", "fail", str(error), _mend(error))]
+
+
+def _mend(error: PostroadError) -> str:
+    """What to do about an error: what its class says after its first sentence."""
+    if isinstance(error, StoreUnavailable):
+        return "is it running? start it, or name another with --dsn"
+    advice = " ".join((type(error).__doc__ or "").split()).partition(". ")[2]
+    return advice[:1].lower() + advice[1:].rstrip(".") or "see the message"
 
 
 def _clock(store_ms: int) -> Finding:
@@ -115,9 +139,9 @@ async def _store(settings: Settings) -> list[Finding]:
             return [*await _broker(settings.dsn), none]
         await store.open()
     except SchemaTooOld as error:
-        return [Finding("schema", "fail", str(error), "see the message")]
+        return [Finding("schema", "fail", str(error), _mend(error))]
     except PostroadError as error:
-        return [Finding("store", "fail", str(error), "see the message")]
+        return [Finding("store", "fail", str(error), _mend(error))]
     try:
         counts = await store.counts()
         held = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "empty"

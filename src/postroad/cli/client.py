@@ -4,7 +4,7 @@ owns the SQLite file, or by opening the store itself. It makes the same requests
 import asyncio
 import http.client
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
 from postroad.api.problems import Problem
@@ -135,18 +135,16 @@ class RoadClient:
             while piece := reply.read(CHUNK_BYTES):
                 take(piece)
 
-    def import_file(self, name: str, path: Path, query: dict[str, Any], told: "Progress") -> Any:
-        """Import recipients: the file is streamed to a server, or read here. `told` gets the
-        progress."""
+    def import_file(self, what: "FileImport", path: Path, told: "Progress") -> Any:
+        """Import a file: it is streamed to a server, or read here. `told` gets the progress."""
         if self._road is not None and self._runner is not None and self._audit is not None:
-            verb = self._road.campaigns.import_file
-            work = verb(name, path, progress=told, tenant=self._tenant, **query)
             who = Caller(self._tenant, frozenset(), "local", name=user_of(os.geteuid()))
-            noted = self._audit.around(who, "campaign_import", {"name": name}, work)
+            work = what.here(self._road, self._tenant)
+            noted = self._audit.around(who, what.verb, what.noted, work)
             return msgspec.to_builtins(self._runner.run(noted))
         headers = {"content-type": "text/csv"}
-        query = {**query, "file": path.name}
-        asked = ApiRequest("POST", f"/v1/campaigns/{part(name)}/import", query, b"", headers)
+        query = {**what.query, "file": path.name}
+        asked = ApiRequest("POST", what.route, query, b"", headers)
         size = path.stat().st_size
         with path.open("rb") as file:
             parts = UploadedFile(file, size, lambda done: told("send", done, size))
@@ -284,6 +282,17 @@ def _dialled(server: str, ca_file: str) -> tuple[http.client.HTTPConnection, str
     except (ValueError, http.client.InvalidURL):
         raise bad from None
     return line, parts.path
+
+
+class FileImport(Struct, frozen=True):
+    """How a file is imported: the route and its parameters, and what does it on an open road, with
+    the name and the facts of its line in the audit log."""
+
+    route: str
+    query: dict[str, Any]
+    here: "Callable[[Postroad, str], Awaitable[object]]"
+    verb: str
+    noted: dict[str, str]
 
 
 class UploadedFile:

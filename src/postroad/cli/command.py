@@ -116,10 +116,14 @@ class Invocation(SettingsInvocation):
         """Whose queues are meant."""
         return self._options["tenant"] or os.environ.get("POSTROAD_TENANT") or DEFAULT_TENANT
 
+    @property
+    def server(self) -> str:
+        """The server that is named to be asked; "" is none."""
+        return self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
+
     def connect(self) -> RoadClient:
         """A client of the road that the options name, to be used in a `with` block."""
-        server = self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
-        token = ""
+        server, token = self.server, ""
         if server:
             token = _token(self._options["token_file"])
         ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
@@ -176,7 +180,7 @@ def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
 
 MessageId = Annotated[str, Argument(help="The message's id, as in its receipt: msg_…")]
 Limit = Annotated[int, Option(help="Show at most this many.")]
-After = Annotated[str, Option(help="Continue after this row, as the page before says.")]
+After = Annotated[str, Option(help="Continue after this row, as the page before says.", empty=True)]
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 
 

@@ -2,17 +2,26 @@
 
 import os
 import sys
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import click
 
 from postroad.api.in_process import part
-from postroad.cli.command import Commands, Invocation, Listing, add_group, named_value
+from postroad.cli.command import (
+    Commands,
+    Invocation,
+    Listing,
+    SharedOptions,
+    add_group,
+    named_value,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
 
 Name = Annotated[str, Argument(help="The credential's name.")]
+COMMON: Final = ("segments_max", "price", "callback", "expires_at")
 
 
 def add(app: Group) -> None:
@@ -22,24 +31,42 @@ def add(app: Group) -> None:
     add_group(app, "credential", "Campaigns", text, commands)
 
 
+class MoreFields(SharedOptions, frozen=True):
+    """Fields that not all credentials have."""
+
+    more: Annotated[
+        list[str] | None,
+        Option(
+            "--with",
+            help="More, as NAME=VALUE: segments_max, price, callback, expires_at, or a field that "
+            "only credentials of this kind have.",
+        ),
+    ] = None
+    secrets: Annotated[
+        list[str] | None,
+        Option("--secret", help="A secret beside the main one, as NAME=@FILE."),
+    ] = None
+
+
 def put(
     call: Invocation,
     name: Name,
-    kind: Annotated[str, Option(help="twilio or webhook.")] = "twilio",
+    kind: Annotated[
+        str, Option(help="What it sends: sms, whatsapp, smtp (mail) or webhook.")
+    ] = "sms",
     provider: Annotated[
         str, Option(help="The provider's address, as https://api.twilio.com.")
     ] = "",
     account: Annotated[str, Option(help="The id of the account there.")] = "",
     sender: Annotated[str, Option(help="The number that messages come from.")] = "",
     rate: Annotated[str, Option(help="How fast it may send, as 50/s or 50/s,1000/h.")] = "",
-    more: Annotated[
-        list[str] | None,
-        Option("--with", help="More, as NAME=VALUE: segments_max, price, callback or expires_at."),
-    ] = None,
+    *,
+    fields: MoreFields,
 ) -> None:
-    """Check a credential and store it encrypted. Its secret is read from POSTROAD_SECRET, or asked
-    for."""
+    """Check a credential and store it encrypted. Its main secret is read from POSTROAD_SECRET, or
+    asked for."""
     secret = os.environ.get("POSTROAD_SECRET") or _asked()
+    given = dict(_pair(each) for each in fields.more or ())
     data: dict[str, Any] = {
         "name": name,
         "secret": secret,
@@ -48,7 +75,9 @@ def put(
         "account": account,
         "sender": sender,
         "rate": rate,
-        **dict(_pair(each) for each in more or ()),
+        **{known: given.pop(known) for known in COMMON if known in given},
+        "options": {option: str(value) for option, value in given.items()},
+        "secrets": dict(_secret(each) for each in fields.secrets or ()),
     }
     said = call.ask("POST", "/v1/credentials", data=data)
     call.reply(said, f"stored: {said['name']} ({said['rate'] or 'no limit'})")
@@ -62,6 +91,17 @@ def _asked() -> str:
     if not secret:
         raise BadInput("no secret: set POSTROAD_SECRET, or write it to standard input")
     return secret
+
+
+def _secret(text: str) -> tuple[str, str]:
+    """Read a secret from its file: on a command line others could see it."""
+    name, value = named_value("--secret", text, ", as in dkim_key=@key.pem")
+    if not value.startswith("@"):
+        raise BadInput(f"--secret {name}: give a file, as {name}=@FILE")
+    try:
+        return name, Path(value[1:]).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"--secret {name}: cannot read {value[1:]}: {error}") from None
 
 
 def _pair(text: str) -> tuple[str, object]:

@@ -67,7 +67,7 @@ def dead_list(
         (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"])
         for row in said["messages"]
     ]
-    call.table(("id", "queue~", "reason", "died", "error~"), rows, "no dead messages")
+    call.table(("id", "queue~~", "reason", "died", "error~"), rows, "no dead messages")
     more(said["after"])
 
 

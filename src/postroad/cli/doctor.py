@@ -16,8 +16,9 @@ def add(app: Group) -> None:
 
 
 def doctor(call: Listing) -> None:
-    """Check settings, store, schema, SQLite, clock, disk and notifications, and say how to fix what
-    is wrong. The exit code is 1 if something is broken."""
+    """Check settings, port, certificate, disk, store, schema, clock, notifications, workers,
+    circuits, the dead set and tokens, and say how to fix what is wrong. With --server that server
+    is asked. The exit code is 1 if something is broken."""
     from postroad.cli.checks import run_checks  # with stores and drivers
 
     findings = run_checks(call)

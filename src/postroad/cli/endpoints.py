@@ -22,7 +22,7 @@ from postroad.model.errors import BadInput
 Id = Annotated[str, Argument(help="The endpoint's id: ep_…")]
 
 
-class Settings(SharedOptions, frozen=True):
+class EndpointSettings(SharedOptions, frozen=True):
     """What can be set when an endpoint is made, and changed later."""
 
     type: Annotated[
@@ -59,7 +59,7 @@ def add(app: Group) -> None:
 def create(
     call: Invocation,
     url: Annotated[str, Argument(help="Where its events are sent to.")],
-    settings: Settings,
+    settings: EndpointSettings,
     ordered: Annotated[
         bool, Option("--ordered", help="One event after the other, in order.")
     ] = False,
@@ -76,7 +76,7 @@ def _secret(call: Invocation, said: dict[str, Any]) -> None:
     out().print(f"secret:   {said['secret']} (it is not shown again)")
 
 
-def _given(settings: Settings) -> dict[str, Any]:
+def _given(settings: EndpointSettings) -> dict[str, Any]:
     data: dict[str, Any] = {"types": settings.type, "channels": settings.channel}
     data |= {name: getattr(settings, name) for name in ("description", "reject", "rate")}
     for name, given in (("metadata", settings.metadata), ("headers", settings.header)):
@@ -124,7 +124,7 @@ def show(call: Listing, id: Id) -> None:  # noqa: A002
 def change(
     call: Listing,
     id: Id,  # noqa: A002
-    settings: Settings,
+    settings: EndpointSettings,
     url: Annotated[str | None, Option(help="Another URL on the same server.")] = None,
 ) -> None:
     """Change an endpoint; options that are not given keep their values."""

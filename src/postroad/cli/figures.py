@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
-from postroad.cli.charts import columns, grouped
+from postroad.cli.charts import columns, grouped, late_text, rate_text
 from postroad.cli.command import Invocation, Listing, command
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import ago, out
@@ -63,9 +63,9 @@ def plot(
     room = shutil.get_terminal_size().columns - MARGIN
     wide = next((each for each in choices if each <= room), choices[-1])
     series = BucketSeries(said, seconds, buckets, buckets // wide)
-    for title, of, unit in CHARTS:
+    for title, of, text in CHARTS:
         out().print(f"{title}, last {last}")
-        for line in [*columns(series.values(of, seconds), HEIGHT, unit), series.axis(wide)]:
+        for line in [*columns(series.values(of, seconds), HEIGHT, text), series.axis(wide)]:
             out().print(line)
         out().print("")
 
@@ -103,12 +103,12 @@ def _others(point: dict[str, Any], seconds: int) -> float:
     return float(sum(point["tries"].values())) / seconds - _delivered(point, seconds)
 
 
-def _late_s(point: dict[str, Any], _seconds: int) -> float:
-    return (point["late_p99_ms"] or 0) / 1000
+def _late_ms(point: dict[str, Any], _seconds: int) -> float:
+    return float(point["late_p99_ms"] or 0)
 
 
 CHARTS: Final = (
-    ("deliveries a second", _delivered, ""),
-    ("other tries a second (failed, unreachable, quota…)", _others, ""),
-    ("lateness: 99 of 100 messages were first tried within", _late_s, " s"),
+    ("deliveries a second", _delivered, rate_text),
+    ("other tries a second (failed, unreachable, quota…)", _others, rate_text),
+    ("lateness: 99 of 100 messages were first tried within", _late_ms, late_text),
 )

@@ -12,7 +12,7 @@ from postroad.cli.printing import err, more, out, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 
-COLUMNS = ("id", "queue", "state", "level#", "accepted", "because, error")
+COLUMNS = ("id", "queue~~", "state", "level#", "accepted", "why~")
 
 
 class ListOptions(SharedOptions, frozen=True):
@@ -47,15 +47,15 @@ def messages(
         (
             row["id"],
             row["queue"],
-            f"{row['state']} ({row['reason']})" if row["reason"] else row["state"],
+            row["state"],
             row["level"],
             when(row["accepted_at_ms"]),
-            (row["because"] or row["error"])[:80],
+            row["because"] or ": ".join(filter(None, (row["reason"], row["error"]))),
         )
         for row in said["messages"]
     ]
     call.table(COLUMNS, rows, "no such messages")
-    if said["unindexed"] and said["after"]:
+    if said["unindexed"] and said["after"] and len(rows) < limit:
         searched = when(said["searched_until_ms"])
         names = ", ".join(said["unindexed"])
         err().print(

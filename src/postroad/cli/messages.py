@@ -23,7 +23,7 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, styled, when
+from postroad.cli.printing import err, out, status_text, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 
@@ -59,7 +59,9 @@ class SendFields(SharedOptions, frozen=True):
 def send(
     call: Invocation,
     queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
-    body: Annotated[str, Argument(help="The body as JSON; - reads it from standard input.")] = "-",
+    body: Annotated[
+        str, Argument(help="The body as JSON; - reads it from standard input.", empty=True)
+    ] = "-",
     text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
     *,
     how: SendFields,
@@ -145,10 +147,8 @@ def show_tries(call: Listing, tries: list[dict[str, Any]]) -> None:
     if tries:
         columns = ("try#", "at", "level#", "outcome", "status#", "took ms#", "error~")
         names = ("number", "started_at_ms", "level", "outcome", "status", "took_ms", "error")
-        rows = [
-            [when(each[name]) if name == "started_at_ms" else each.get(name, "") for name in names]
-            for each in tries
-        ]
+        forms = {"started_at_ms": when, "status": status_text}
+        rows = [[forms.get(name, str)(each.get(name, "")) for name in names] for each in tries]
         call.table(columns, rows)
 
 

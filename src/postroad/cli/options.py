@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Any, Final, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 
 from postroad.model.durations import CENTURY_S
 from postroad.model.terminal_text import escaped_line
@@ -33,8 +34,10 @@ class Option:
         max: float | None = None,  # noqa: A002
         panel: str = OPTIONS,
         metavar: str = "",
+        empty: bool = False,
     ) -> None:
         self.flags = flags
+        self.empty = empty
         self.metavar = metavar
         self.help = help
         self.range = (min, max)
@@ -55,7 +58,7 @@ class Option:
                 {"is_flag": True}
                 if inner is bool
                 else {
-                    "type": _type(inner, self.range),
+                    "type": _type(inner, self.range, empty=self.empty),
                     "metavar": self.metavar or _metavar(flags[-1], inner),
                 }
             ),
@@ -71,9 +74,11 @@ class Argument:
         help: str,  # noqa: A002
         min: float | None = None,  # noqa: A002
         max: float | None = None,  # noqa: A002
+        empty: bool = False,
     ) -> None:
         self.help = help
         self.range = (min, max)
+        self.empty = empty
 
     def made(self, name: str, kind: Any, default: Any) -> click.Parameter:
         """The same for click."""
@@ -82,7 +87,7 @@ class Argument:
         options: dict[str, Any] = {"nargs": -1} if many else {}
         if not required and not many:
             options["default"] = default
-        kind = _type(inner, self.range)
+        kind = _type(inner, self.range, empty=self.empty)
         return click.Argument([name], required=required, type=kind, help=self.help, **options)
 
 
@@ -103,7 +108,9 @@ def _inner(kind: Any) -> tuple[Any, bool]:
     return _inner(parts[0]) if NoneType in get_args(kind) else (kind, False)
 
 
-def _type(inner: Any, bounds: tuple[float | None, float | None]) -> click.ParamType[Any]:
+def _type(
+    inner: Any, bounds: tuple[float | None, float | None], *, empty: bool
+) -> click.ParamType[Any]:
     least, most = bounds
     if bounds == (None, None) and inner in (int, float):
         return click.INT if inner is int else FiniteFloat()
@@ -114,7 +121,8 @@ def _type(inner: Any, bounds: tuple[float | None, float | None]) -> click.ParamT
         return FiniteRange(least, most)
     if inner is timedelta:
         return Duration()
-    return click.Path(path_type=Path) if inner is Path else click.STRING
+    kind = click.Path(path_type=Path) if inner is Path else click.STRING
+    return kind if empty else NotEmpty(kind)
 
 
 def _finite(kind: click.ParamType[Any], number: float) -> float:
@@ -122,6 +130,21 @@ def _finite(kind: click.ParamType[Any], number: float) -> float:
     if not math.isfinite(number):
         kind.fail(f"{number} is not a number of anything.")
     return number
+
+
+class NotEmpty(click.ParamType[Any]):
+    """A text or a file that is not empty if it is given: `--queue "$QUEUE"` with a variable that is
+    not set would mean all queues."""
+
+    def __init__(self, kind: click.ParamType[Any]) -> None:
+        self.name = kind.name
+        self._kind = kind
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read it."""
+        if value == "" and ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
+            self.fail("it is empty: give a value, or leave it out.", param, ctx)
+        return self._kind.convert(value, param, ctx)
 
 
 class Duration(click.ParamType[timedelta]):

@@ -9,7 +9,6 @@ import sys
 import traceback
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import product
 from types import TracebackType
 from typing import Final, TextIO
 
@@ -20,9 +19,9 @@ from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 from postroad.model.wording import duration_text, moment
 
 STYLES: Final = {"": "", "bold": "1", "dim": "2", "bold red": "1;31"}
-LEAST: Final = (24, 8)
-"""Columns of a table are made no narrower than the first to fit the terminal; if that is not
-enough, than the second."""
+CUTS: Final = (("~", 24), ("~", 8), ("~~", 24), ("~~", 8))
+"""What gives way to fit the terminal, one after the other: columns by the end of their names, and
+how narrow they are made."""
 GAP: Final = 2
 LINE_END: Final = "\n"
 
@@ -120,6 +119,7 @@ def table(
     found = list(rows)
     if not found and empty:
         err().print(empty)
+        return
     for line in plain_lines(found) if plain else grid(columns, found):
         out().print(line)
 
@@ -144,8 +144,9 @@ def plain_lines(rows: Iterable[Sequence[object]]) -> list[str]:
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """The lines of a table, one for each row. A column whose name ends in # is right-aligned. One
-    whose name ends in ~ is cut with … where the terminal is too narrow, the last one first; others
-    never are, and nothing is when the output is no terminal."""
+    whose name ends in ~ is cut with … where the terminal is too narrow, the last one first, and one
+    with ~~ (an address) when nothing else is left to cut. Others never are, and nothing is when the
+    output is no terminal."""
     names = [name.rstrip("#~") for name in columns]
     cells = [[escaped_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(wide, column)) for column in zip(names, *cells, strict=True)]
@@ -157,10 +158,11 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def _narrow(widths: list[int], columns: Sequence[str], room: int) -> None:
-    may = [at for at, name in enumerate(columns) if name.endswith("~")]
-    for least, at in product(LEAST, reversed(may)):
-        keep = max(least, wide(columns[at]) - 1)
-        widths[at] -= max(0, min(sum(widths) - room, widths[at] - keep))
+    for end, least in CUTS:
+        for at, name in reversed(list(enumerate(columns))):
+            if name.removeprefix(name.rstrip("~")) == end:
+                keep = max(least, wide(name.rstrip("~")))
+                widths[at] -= max(0, min(sum(widths) - room, widths[at] - keep))
 
 
 def _joined(parts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -204,6 +206,11 @@ def more(after: str) -> None:
 def when(at_ms: int | None) -> str:
     """A time as people read it."""
     return moment(at_ms) if at_ms else "–"
+
+
+def status_text(status: int) -> str:
+    """A status as people read it: a try that was not answered has none."""
+    return str(status) if status else "–"
 
 
 def ago(at_ms: int | None, now_ms: int) -> str:

@@ -1,4 +1,4 @@
-"""`postroad queues`, `lanes`, `levels`, `explain`, `pause`, `resume`, `unblock` and `limit`."""
+"""`postroad queues`, `lanes`, `levels`, `explain`, `pause`, `resume` and `unblock`."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -10,10 +10,6 @@ from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 
 Queue = Annotated[str, Argument(help="The queue's name.")]
-Rate = Annotated[
-    str, Argument(help="As 50/s, or 50/s,1000/h for several windows; none lifts the limit.")
-]
-Cost = Annotated[int, Option(help="How many slots of the limit each try takes.")]
 LaneNumber = Annotated[int, Option("--lane", help="A lane instead of a queue, by its number.")]
 
 
@@ -23,7 +19,6 @@ def add(app: Group) -> None:
     command(app, "lanes", panel="Queues and lanes")(lanes)
     command(app, "levels", panel="Queues and lanes")(levels)
     command(app, "explain", panel="Queues and lanes")(explain)
-    command(app, "limit", panel="Queues and lanes")(limit)
     for verb, done, text in (
         ("pause", "paused", "Pause a queue or a lane: new messages are accepted, none is sent."),
         ("resume", "resumed", "Resume a paused queue or lane."),
@@ -41,7 +36,7 @@ def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("queue~", "waiting#", "held#", "dead#", "because~")
+    columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
     rows = [
         (row["queue"], row["waiting"], row["held"], row["dead"], row["because"])
         for row in said["queues"]
@@ -57,7 +52,7 @@ def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
     said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
     if call.printed(said):
         return
-    columns = ("lane#", "to~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
+    columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
     rows = [
         (
             row["id"],
@@ -106,22 +101,13 @@ def levels(call: Listing) -> None:
 
 def explain(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
     """Explain why a queue or a lane waits: what holds it back, and what comes next."""
-    kind, which = _meant(queue, lane)
+    kind, which = meant(queue, lane)
     said = call.ask("GET", f"/v1/{kind}s:explain", {kind: which})
     call.reply(said, said["sentence"])
 
 
-def limit(
-    call: Invocation, rate: Rate, queue: Queue = "", lane: LaneNumber = 0, cost: Cost = 1
-) -> None:
-    """Limit how many tries of a queue or a lane start, in the whole fleet, from now on."""
-    kind, which = _meant(queue, lane)
-    wish = {kind: which, "rate": None if rate == "none" else rate, "cost": cost}
-    said = call.ask("POST", f"/v1/{kind}s:limit", data=wish)
-    call.reply(said, f"{kind} {which} from now on: {rate}")
-
-
-def _meant(queue: str, lane: int) -> tuple[str, str | int]:
+def meant(queue: str, lane: int) -> tuple[str, str | int]:
+    """Tell whether a queue or a lane is meant, and which."""
     if bool(queue) == bool(lane):
         raise BadInput("say which: a queue's name, or --lane NUMBER")
     return ("queue", queue) if queue else ("lane", lane)
@@ -129,7 +115,7 @@ def _meant(queue: str, lane: int) -> tuple[str, str | int]:
 
 def _changing(verb: str, done: str) -> Callable[..., None]:
     def change(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
-        kind, which = _meant(queue, lane)
+        kind, which = meant(queue, lane)
         said = call.ask("POST", f"/v1/{kind}s:{verb}", data={kind: which})
         call.reply(said, f"{done}: {kind} {which}")
 

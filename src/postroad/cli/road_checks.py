@@ -1,16 +1,15 @@
 """The checks of `postroad doctor` that ask the road: workers, circuits, the dead set, tokens."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from postroad.cli.client import RoadClient
+from postroad.cli.client import RequestRefused, RoadClient
 from postroad.cli.finding import Finding
 from postroad.model.wording import duration_text, moment, public_name
 
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
-SILENT_MS: Final = 30_000
-"""After this long without a sign of life a worker is lost."""
 LATE_MS: Final = 60_000
 """Messages that are due for longer should have been tried."""
 SOON_MS: Final = 14 * DAY_MS
@@ -18,6 +17,8 @@ PAGE: Final = 500
 GROWTH_MAX: Final = 10
 """Deaths in an hour that are worth a look."""
 NAMED_MAX: Final = 3
+LOST: Final = "lost"
+REFUSED: Final = 403
 
 
 def check_road(road: RoadClient) -> list[Finding]:
@@ -28,28 +29,44 @@ def check_road(road: RoadClient) -> list[Finding]:
     since = datetime.fromtimestamp((now_ms - HOUR_MS) / 1000, UTC).isoformat()
     page = road.ask("GET", "/v1/dead", {"limit": PAGE, "since": since})
     return [
-        check_workers(lanes, stats),
+        _unless_refused("workers", lambda: check_workers(road.ask("GET", "/v1/workers"), stats)),
         check_circuits(lanes, stats),
         check_dead(stats, len(page["messages"]), more=bool(page["after"])),
-        check_tokens(road.ask("GET", "/v1/tokens"), now_ms),
+        _unless_refused("tokens", lambda: check_tokens(road.ask("GET", "/v1/tokens"), now_ms)),
     ]
 
 
-def check_workers(lanes: list[dict[str, Any]], stats: dict[str, Any]) -> Finding:
-    """Check that somebody delivers what is due."""
+def _unless_refused(part: str, check: Callable[[], Finding]) -> Finding:
+    """Make a check, unless the token that asks may not see what it needs."""
+    try:
+        return check()
+    except RequestRefused as refused:
+        if refused.problem.status != REFUSED:
+            raise
+        return Finding(part, "ok", f"not checked: {refused.problem.detail}")
+
+
+def check_workers(said: dict[str, Any], stats: dict[str, Any]) -> Finding:
+    """Check that somebody delivers what is due, and that nobody was lost lately."""
+    workers = said["workers"]
     now_ms, due_ms = stats["now_ms"], stats["oldest_due_ms"]
-    owners = {(lane["owner"]["host"], lane["owner"]["pid"]): lane["owner"] for lane in lanes
-              if lane["owner"]}  # fmt: skip
-    alive = [o for o in owners.values() if now_ms - o["heard_at_ms"] < SILENT_MS]
-    lost = [o for o in owners.values() if now_ms - o["heard_at_ms"] >= SILENT_MS]
-    if alive:
-        names = _named([f"process {o['pid']} on {o['host']}" for o in alive])
-        return Finding("workers", "ok", f"{len(alive)} with lanes: {names}")
-    if due_ms is not None and now_ms - due_ms > LATE_MS:
-        gone = "".join(f"; process {o['pid']} on {o['host']} is lost" for o in lost[:1])
-        found = f"messages are due for {duration_text(now_ms - due_ms)}, nobody serves them{gone}"
+    alive = [_worker(one) for one in workers if one["state"] != LOST]
+    lost = [one for one in workers if one["state"] == LOST]
+    lately = [_worker(one) for one in lost if now_ms - one["heard_at_ms"] < HOUR_MS]
+    found = f"{len(alive)} alive: {_named(alive)}" if alive else "none is alive"
+    if lately:
+        found += f"; lost in the last hour: {_named(lately)}"
+    if not alive and due_ms is not None and now_ms - due_ms > LATE_MS:
+        found += f"; messages are due for {duration_text(now_ms - due_ms)}"
         return Finding("workers", "warn", found, "start one: `postroad worker`, or `postroad up`")
-    return Finding("workers", "ok", "none has lanes now, and nothing is overdue")
+    if lately:
+        mend = "find out why: its log, or the system's (was it killed, out of memory?)"
+        return Finding("workers", "warn", found, mend)
+    return Finding("workers", "ok", found)
+
+
+def _worker(one: dict[str, Any]) -> str:
+    return f"process {one['pid']} on {one['host']}"
 
 
 def check_circuits(lanes: list[dict[str, Any]], stats: dict[str, Any]) -> Finding:
@@ -66,7 +83,8 @@ def check_circuits(lanes: list[dict[str, Any]], stats: dict[str, Any]) -> Findin
 def check_dead(stats: dict[str, Any], recent: int, *, more: bool) -> Finding:
     """Check whether the dead set grows."""
     total = sum(stats["dead"].values())
-    found = f"{total} messages, {recent}{' or more' if more else ''} of them in the last hour"
+    count = "1 message" if total == 1 else f"{total} messages"
+    found = f"{count}, {recent}{' or more' if more else ''} of them in the last hour"
     if recent < GROWTH_MAX:
         return Finding("dead set", "ok", found)
     reasons = ", ".join(f"{count} {reason}" for reason, count in stats["dead"].items())

@@ -49,7 +49,7 @@ def serve(
     settings = loaded.settings
     if hub and not settings.hub_token:
         settings = structs.replace(settings, hub_token=new_token())  # our own engine's
-    if not api and not loaded.chosen("listen"):
+    if not api and not loaded.given("listen"):  # that of a file, which they share, is the API's
         settings = structs.replace(settings, listen=ANY_PORT)
     theirs = load_road(app) if app else None
     named = theirs is not None and theirs.dsn != Settings().dsn

@@ -35,8 +35,18 @@ def show(
         told = {name: {"value": values[name], "source": loaded.sources[name]} for name in values}
         as_json(told if sources else values)
         return
-    rows = [[name, values[name], *([loaded.sources[name]] if sources else [])] for name in values]
+    rows = [
+        [name, _text(value), *([loaded.sources[name]] if sources else [])]
+        for name, value in values.items()
+    ]
     call.table(("name", "value~", "from") if sources else ("name", "value~"), rows)
+
+
+def _text(value: Any) -> str:
+    """A value as it is written in the environment."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def value_of(loaded: Loaded, name: str) -> Any:

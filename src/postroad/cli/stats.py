@@ -1,9 +1,9 @@
 """`postroad stats`: counts of messages, blocks and tries."""
 
+from postroad.cli.charts import late_text
 from postroad.cli.command import Listing, command
 from postroad.cli.options import Group
 from postroad.cli.printing import ago
-from postroad.cli.top_view import late_text
 
 
 def add(app: Group) -> None:

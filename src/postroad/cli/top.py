@@ -17,6 +17,8 @@ MINUTES: Final = 20
 FIGURES_MS: Final = 5_000
 """A bucket has ten seconds: figures are asked for no more often than this."""
 REFUSED: Final = 403
+PIPE: Final = (10_000, 200)
+"""Columns and lines where there is no terminal."""
 
 
 def add(app: Group) -> None:
@@ -70,6 +72,8 @@ class LiveView:
 
 
 def _lines(look: Look) -> list[str]:
+    if not out().is_terminal:  # nothing is cut in a pipe
+        return drawn(look, *PIPE)
     size = shutil.get_terminal_size()
     return drawn(look, size.columns, size.lines - 1)
 

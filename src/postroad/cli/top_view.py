@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from postroad.cli.charts import rate_text, sparkline
+from postroad.cli.charts import late_text, rate_text, sparkline
 from postroad.cli.printing import ago, cut, grid
 from postroad.model.terminal_text import escaped_line
 from postroad.model.wording import duration_text
@@ -61,7 +61,8 @@ def _shares(parts: Sequence[Part], lines: int) -> list[int]:
 def _table(part: Part, most: int) -> list[str]:
     first, *others = part.columns
     if len(part.rows) > most:
-        first = f"{first.rstrip('~')} ({most} of {len(part.rows)})~"
+        name = first.rstrip("~")
+        first = f"{name} ({most} of {len(part.rows)}){first.removeprefix(name)}"
     return grid((first, *others), part.rows[:most])
 
 
@@ -100,13 +101,6 @@ def series(figures: Look, name: str | None = None) -> list[float]:
     return sums
 
 
-def late_text(late_ms: int | None) -> str:
-    """A lateness as people read it."""
-    if late_ms is None:
-        return "–"
-    return f"{late_ms} ms" if late_ms < 1_000 else f"{late_ms / 1000:.1f} s"
-
-
 # Trouble
 
 
@@ -136,7 +130,8 @@ def troubles(look: Look) -> Iterable[str]:
     yield from _unlisted(look)
     minute, hour = stats["minute"]["dead"], stats["hour"]["dead"]
     if minute or hour:
-        yield f"the dead set grew: by {minute:,} in the last minute, {hour:,} in the last hour"
+        lately = f"{minute:,} in the last minute, " if minute else ""
+        yield f"the dead set grew: by {lately}{hour:,} in the last hour"
     if stats["uncertain"]:
         yield f"{stats['uncertain']:,} uncertain: settle them with `postroad message settle`"
     due_ms = stats["oldest_due_ms"]
@@ -205,7 +200,7 @@ def _lanes(look: Look, width: int) -> Part:
     ]
     lately = (f"last {spark * BUCKET_S // 60} min",) if spark else ()
     heads = (
-        "lanes to~",
+        "lanes to~~",
         "lanes#",
         "waiting#",
         "held#",
@@ -234,7 +229,7 @@ def _queues(look: Look) -> Part:
     cells: list[Cells] = [
         (row["queue"], *(row[name] for name in names), row["because"]) for row in order
     ]
-    return Part(("queue~", *(f"{name}#" for name in names), "because~"), cells)
+    return Part(("queue~~", *(f"{name}#" for name in names), "because~"), cells)
 
 
 def _workers(look: Look) -> Part:

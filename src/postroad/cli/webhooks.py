@@ -16,7 +16,7 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, when
+from postroad.cli.printing import more, status_text, when
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 
@@ -109,7 +109,7 @@ def list_webhooks(
         )
         for one in said["webhooks"]
     ]
-    columns = ("webhook~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
+    columns = ("webhook~~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
     call.table(columns, rows, "nothing is set for any webhook: `postroad webhook set`")
     more(said["after"])
 
@@ -130,7 +130,7 @@ def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
             one["number"],
             when(one["started_at_ms"]),
             one["outcome"],
-            one["status"] or "",
+            status_text(one["status"]),
             f"{one['took_ms']} ms",
             one["address"],
             one["fault"],

@@ -6,6 +6,7 @@ from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.suspect_isolation import SuspectIsolation
 from postroad.engine.waiting_lanes import is_unproven
 from postroad.model.entities import Message
+from postroad.model.hours import closed
 
 
 class Admission:
@@ -14,6 +15,7 @@ class Admission:
     __slots__ = (
         "_capacity",
         "_isolation",
+        "_now_ms",
         "_pacing",
         "_pool",
         "_tenant",
@@ -36,6 +38,7 @@ class Admission:
         self._capacity = capacity
         self._isolation = isolation
         self._pacing = pacing
+        self._now_ms = 0
         self._unproven = False
         """The lane has not answered yet, and this is its only send in flight."""
         self.lacked_capacity = False
@@ -47,7 +50,7 @@ class Admission:
         """The lane's next message, with its place taken."""
         worker, capacity = self._worker, self._capacity
         self.lacked_capacity = self.lacked_slot = False
-        self._unproven = is_unproven(worker)
+        self._unproven, self._now_ms = is_unproven(worker), now_ms
         message = worker.next(now_ms, self.admits)
         if message is not None:
             capacity.note_start(self._tenant, now_ms)
@@ -67,7 +70,11 @@ class Admission:
             self.lacked_capacity = True
             return False
         queue = worker.cache.queue(message.queue).queue
-        if queue.ledgers and not self._pacing.ready(worker, queue):
+        if not queue.ledgers:
+            return True
+        if queue.hours and closed(queue.hours, message.headers, self._now_ms):
+            return True  # it is put off, which takes no slot
+        if not self._pacing.ready(worker, queue):
             self.lacked_slot = True
             return False
         return True

@@ -15,6 +15,7 @@ from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.sessions import Sessions
 from postroad.model.entities import Message
 from postroad.model.errors import BadKey, Shortage, StoreError
+from postroad.model.hours import closed
 from postroad.model.ids import to_text
 from postroad.model.keyring import KeyRing
 from postroad.model.outcome import Outcome, failed, unknown, unreachable
@@ -50,6 +51,7 @@ class DeliveryAttempt:
     """Prepares a try where that is needed, sends it, and cuts it at its deadline."""
 
     __slots__ = (
+        "_closed",
         "_deps",
         "_message",
         "_noted",
@@ -71,7 +73,10 @@ class DeliveryAttempt:
         """The message with its headers in clear; what is recorded is the stored one."""
         self._queue = queue = worker.cache.queue(message.queue).queue
         self._started_ms = started_ms
-        self._slot_s = deps.pacing.take(worker, queue) if queue.ledgers else None
+        self._closed = closed(queue.hours, message.headers, started_ms) if queue.hours else None
+        """What becomes of it outside its allowed hours."""
+        paced = queue.ledgers and self._closed is None
+        self._slot_s = deps.pacing.take(worker, queue) if paced else None
         """When it may start; None where nothing limits it."""
         self._noted = worker.probation.active or queue.policy.at_most_once
         """Its start is written down before it is made."""
@@ -81,6 +86,8 @@ class DeliveryAttempt:
     async def run(self, task: "asyncio.Task[None]", started_s: float) -> Outcome | None:
         """Make the try; None when it did not take place."""
         deps = self._deps
+        if self._closed is not None:
+            return self._closed
         deps.deadlines.start(task, self._queue.policy.timeout_ms / 1000, started_s)
         outcome: Outcome | None = None
         try:

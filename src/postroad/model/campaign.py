@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.errors import BadInput
+from postroad.model.outcome import Kind
 
 
 class WrongState(BadInput):
@@ -50,6 +51,18 @@ class RowState(StrEnum):
     sent = "sent"
     failed = "failed"
     uncertain = "uncertain"
+
+
+ROW_STATES: Final = {
+    Kind.delivered: RowState.sent,
+    Kind.failed: RowState.failed,
+    Kind.rejected: RowState.failed,
+    Kind.quota: RowState.unsent,
+    Kind.unreachable: RowState.unsent,
+    Kind.later: RowState.unsent,
+    Kind.unknown: RowState.uncertain,
+}
+"""What is known about a recipient after an outcome."""
 
 
 class Verb(StrEnum):
@@ -116,13 +129,16 @@ class HaltRule(Struct, frozen=True):
 
 
 class Spec(Struct, frozen=True):
-    """The template and options of a campaign."""
+    """The templates and options of a campaign."""
 
     template: str
     recipient: str = "recipient"
     """The column that holds the number or URL."""
     jobs: int = 1
     halt: HaltRule = HaltRule()
+    subject: str = ""
+    html: str = ""
+    """Of a mail, beside its text."""
 
 
 class Counts(Struct, frozen=True):

@@ -1,18 +1,34 @@
 """Credentials: who sends, at which server, how fast. Secrets are kept apart, and sealed."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.entities import LaneKey
+from postroad.model.errors import BadInput
 
-KINDS: Final = ("twilio", "webhook")
+SECRET: Final = "secret"  # noqa: S105 - the name, not the secret
+"""The name of a credential's main secret."""
+
+
+class BadCredential(BadInput):
+    """The credential is unknown, expired, refused by its provider, or not usable as it is."""
+
+
+class CredentialField(Struct, frozen=True):
+    """A field that credentials of one kind have: of those below, of their options, or a secret."""
+
+    name: str
+    help: str
+    needed: bool = False
+    sealed: bool = False
+    characters_min: int = 0
 
 
 class CredentialSpec(Struct, frozen=True):
     """The part of a credential that is no secret."""
 
-    server: str
+    server: str = ""
     """The provider's address, as https://api.twilio.com; empty for webhooks."""
     account: str = ""
     sender: str = ""
@@ -25,10 +41,15 @@ class CredentialSpec(Struct, frozen=True):
     expires_at_ms: int = 0
     callback: str = ""
     """Where the provider is to report: the public address of this road's server."""
+    options: dict[str, str] = {}
+    """Fields that only credentials of its kind have."""
+    secrets: tuple[str, ...] = ()
+    """The names of its secrets."""
 
 
 class Credential(Struct, frozen=True):
-    """A credential as stored. `key` is the key that sealed it."""
+    """A credential as stored. `key` is the key that sealed its secrets. `kind` is the channel that
+    sends with it."""
 
     id: int
     tenant: str
@@ -43,14 +64,23 @@ class Credential(Struct, frozen=True):
     created_at_ms: int = 0
 
     @property
-    def lane(self) -> LaneKey:
-        """The session that it is for; limits are kept by it."""
-        server = self.spec.server or "any"
-        return LaneKey(
-            "sms" if self.kind == "twilio" else "webhook", server, self.name, tenant=self.tenant
-        )
+    def place(self) -> str:
+        """The name that its secrets are sealed for."""
+        return f"credential {self.tenant} {self.name}"
+
+
+class OpenCredential(Struct, frozen=True):
+    """A credential with its secrets in clear: what a session sends with."""
+
+    credential: Credential
+    secrets: Mapping[str, str]
 
     @property
-    def place(self) -> str:
-        """The name that its secret is sealed for."""
-        return f"credential {self.tenant} {self.name}"
+    def spec(self) -> CredentialSpec:
+        """What is public of it."""
+        return self.credential.spec
+
+    @property
+    def secret(self) -> str:
+        """Its main secret; empty when it has none."""
+        return self.secrets.get(SECRET, "")

@@ -92,6 +92,8 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
             return Next(Move.wait, message.level, due_ms, circuit=circuit, unblock=unblock)
         case Kind.quota:
             block = queue_block(at.block, outcome, at.now_ms, at.draw)
+            if outcome.disables:
+                block = disabled(outcome.error, at.now_ms)
             return Next(Move.stay, message.level, circuit=circuit, block=block)
         case Kind.unreachable:
             return _unreachable(message, outcome, at, circuit)

@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.block import Block
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.errors import PostroadError
+from postroad.model.hours import OpenHours
 from postroad.model.ladder import DEFAULT_LADDER, Ladder
 from postroad.model.states import NEVER
 
@@ -78,7 +79,10 @@ class Queue(Struct, frozen=True, gc=False):
     resumed_at_ms: int = 0
     """After a pause a queue does not go on at full speed at once."""
     ledgers: tuple[int, ...] = ()
-    """The limits that a start takes a rate slot of: its credential's first, then its own."""
+    """The limits that a start takes a rate slot of: those of its lane, the slowest first, then its
+    own."""
+    hours: tuple[OpenHours, ...] = ()
+    """When its tries may start."""
 
 
 class Lane(Struct, frozen=True, gc=False):

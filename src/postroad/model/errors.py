@@ -122,8 +122,17 @@ class UnknownErasure(BadInput):
     """No erasure of that number is known. List erasures to find it."""
 
 
+class UnknownSuppression(BadInput):
+    """The recipient is not on the suppression list, or not for that reason. List it to see what
+    is."""
+
+
 class UnknownMailbox(BadInput):
     """No mailbox of that name is known. List mailboxes to find it, or make one."""
+
+
+class UnknownLimit(BadInput):
+    """No named limit of that name is known. List limits to find it, or put one."""
 
 
 class NotOnRabbitMQ(BadInput):

@@ -37,7 +37,7 @@ class EventRow(Struct, frozen=True):
     matched: int
 
 
-class Target(Struct, frozen=True, gc=False):
+class EventTarget(Struct, frozen=True, gc=False):
     """Where a message of an event goes. The order group is 1 where its queue is ordered, else 0."""
 
     queue: int
@@ -50,7 +50,7 @@ class Publish(Struct, frozen=True):
     are still of these versions."""
 
     event: EventRow
-    targets: tuple[Target, ...]
+    targets: tuple[EventTarget, ...]
     headers: bytes
     """Of each message: the reference to the event, and the trace of the send."""
     endpoints_version: int

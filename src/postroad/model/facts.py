@@ -66,13 +66,19 @@ class PaceFacts(Struct, frozen=True):
     """A limit, and how much of it is used."""
 
     shared: bool
-    """Of a credential, and not of the queue itself."""
+    """Of lanes (by credential or by name), and not of the queue itself."""
     limit: str
     cost: int
     taken_until_ms: int
     """Up to then its rate slots are reserved."""
     full_until_ms: int
     """Until then a long window allows no more; 0 is not full."""
+    name: str = ""
+    """Of a named limit."""
+    hours: str = ""
+    zone: str = ""
+    until_ms: int = 0
+    """When the limit ends by itself; 0 is never."""
 
 
 class MessageFacts(Struct, frozen=True):

@@ -7,6 +7,9 @@ NODE_BITS = 13
 SEQUENCE_BITS = 9
 NODES = 1 << NODE_BITS
 PREFIX = "msg_"
+CAMPAIGN_PREFIX = "cmp_"
+ROW_BITS = 32
+ROW_DIGITS = 10
 # Crockford's alphabet keeps the order of the numbers in the order of the texts.
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 DIGITS = 13
@@ -50,6 +53,35 @@ def to_digits(number: int) -> str:
         f"{PAIRS[number >> 40 & 1023]}{PAIRS[number >> 30 & 1023]}{PAIRS[number >> 20 & 1023]}"
         f"{PAIRS[number >> 10 & 1023]}{PAIRS[number & 1023]}"
     )
+
+
+def campaign_id(campaign: int, n: int) -> int:
+    """Return the id of a campaign's message to its recipient `n`: below zero, which no other is."""
+    return -((campaign << ROW_BITS) | n)
+
+
+def campaign_row(number: int) -> tuple[int, int]:
+    """Return the campaign and the recipient's number of such an id."""
+    return -number >> ROW_BITS, -number & ((1 << ROW_BITS) - 1)
+
+
+def key_text(number: int) -> str:
+    """Return how a message is named to providers and receivers, the same over all tries."""
+    if number >= 0:
+        return to_text(number)
+    campaign, n = campaign_row(number)
+    return f"{CAMPAIGN_PREFIX}{campaign}_{n}"
+
+
+def key_number(text: str) -> int | None:
+    """Return the id that `key_text` has named; None when it is none."""
+    if not text.startswith(CAMPAIGN_PREFIX):
+        return to_number(text) if text.startswith(PREFIX) else None
+    campaign, mark, n = text.removeprefix(CAMPAIGN_PREFIX).partition("_")
+    plain = mark and all(part.isdecimal() and part.isascii() for part in (campaign, n))
+    if not plain or len(campaign) > ROW_DIGITS or len(n) > ROW_DIGITS:
+        return None
+    return campaign_id(int(campaign), int(n)) if int(n) >> ROW_BITS == 0 else None
 
 
 def to_number(text: str) -> int:

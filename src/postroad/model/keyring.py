@@ -2,6 +2,7 @@
 
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
+from hmac import compare_digest, digest
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
@@ -24,6 +25,7 @@ class KeyRing:
 
     def __init__(self, keys: Sequence[tuple[str, bytes]], draw: Draw) -> None:
         self._keys = {name: AESGCM(key) for name, key in keys}
+        self._mac_keys = {name: _mac_key(key) for name, key in keys}
         self._draw = draw
         self.first = keys[0][0] if keys else UNSEALED
 
@@ -33,11 +35,24 @@ class KeyRing:
     def learn(self, keys: Sequence[tuple[str, bytes]]) -> None:
         """Seal with the first of these from now on; those that were known still open."""
         self._keys |= {name: AESGCM(key) for name, key in keys}
+        self._mac_keys |= {name: _mac_key(key) for name, key in keys}
         self.first = keys[0][0] if keys else self.first
 
     def add(self, keys: Sequence[tuple[str, bytes]]) -> None:
         """Open with these too from now on; known keys of the same name stay."""
         self._keys = {name: AESGCM(key) for name, key in keys} | self._keys
+        self._mac_keys = {name: _mac_key(key) for name, key in keys} | self._mac_keys
+
+    def sign(self, data: bytes) -> bytes:
+        """Sign with the first key what strangers bring back. Begin the data with what it is for."""
+        return _mac(self._mac_keys[self.first], data)
+
+    def is_signed(self, data: bytes, signature: bytes) -> bool:
+        """Whether any key has signed this; a signature may be the first bytes of one."""
+        return any(
+            compare_digest(_mac(key, data)[: len(signature)], signature)
+            for key in self._mac_keys.values()
+        )
 
     def check(self, key: str) -> None:
         """Raise BadKey unless this key is known."""
@@ -78,6 +93,15 @@ class KeyRing:
             raise BadKey(
                 f"a secret does not open with key {key!r}: it was changed, or moved here"
             ) from None
+
+
+def _mac_key(key: bytes) -> bytes:
+    """A key of its own for signatures: one key is for one purpose."""
+    return _mac(key, b"signatures of postroad")
+
+
+def _mac(key: bytes, data: bytes) -> bytes:
+    return digest(key, data, "sha256")
 
 
 def _bound(key: str, place: str) -> bytes:

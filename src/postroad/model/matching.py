@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroad.model.endpoint import EndpointEntry, EndpointSet, EndpointSpec
 from postroad.model.entities import order_group_of
-from postroad.model.event import Target
+from postroad.model.event import EventTarget
 from postroad.model.filters import Test, compiled
 
 SPEC = msgspec.json.Decoder(EndpointSpec)
@@ -17,7 +17,7 @@ class Candidate(Struct, frozen=True):
     """An endpoint that gets events of a type, if their channels and bodies match."""
 
     id: int
-    target: Target
+    target: EventTarget
     channels: frozenset[str]
     test: Test | None
 
@@ -36,10 +36,10 @@ class Matcher:
 
     def match(
         self, type_name: str, channels: frozenset[str], body: Callable[[], object]
-    ) -> tuple[Target, ...]:
+    ) -> tuple[EventTarget, ...]:
         """The endpoints that get an event, in order of id. Its body is asked for only if a filter
         needs it."""
-        found: dict[int, Target] = {}
+        found: dict[int, EventTarget] = {}
         for pattern in _patterns(type_name):
             for one in self._by_type.get(pattern, ()):
                 if one.channels and one.channels.isdisjoint(channels):
@@ -51,7 +51,7 @@ class Matcher:
 
 def _candidate(entry: EndpointEntry, spec: EndpointSpec) -> Candidate:
     row = entry.row
-    target = Target(row.queue, entry.lane, order_group_of(entry.policy, ""))
+    target = EventTarget(row.queue, entry.lane, order_group_of(entry.policy, ""))
     test = None if spec.filter is None else compiled(spec.filter)
     return Candidate(row.id, target, frozenset(spec.channels), test)
 

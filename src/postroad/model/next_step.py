@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroad.model.block import BlockKind
 from postroad.model.entities import Queue
 from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts
+from postroad.model.hours import OUTSIDE, OpenHours
 from postroad.model.ids import to_text
 from postroad.model.limits import Tuning
 from postroad.model.outcome import Kind
@@ -25,6 +26,7 @@ LEASE_MS: Final = Tuning().lease_ms
 
 
 PACE: Final = "pace"
+HOURS: Final = "hours"
 
 
 class BlockScope(StrEnum):
@@ -40,7 +42,7 @@ class ActiveBlock(Struct, frozen=True):
 
     scope: BlockScope
     kind: str
-    """retry, scheduled, later, order, pace; or a BlockKind."""
+    """retry, scheduled, later, order, pace, hours; or a BlockKind."""
     reason: str
     since_ms: int
     until_ms: int | None
@@ -102,17 +104,33 @@ def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
 def blocks_by_limits(paces: tuple[PaceFacts, ...], now_ms: int) -> list[ActiveBlock]:
     """List the limits that are used up for the moment. Until when is known only of long windows: a
     rate slot that is reserved already may be for this very message."""
-    return [
+    found = [
         ActiveBlock(
             BlockScope.lane if pace.shared else BlockScope.queue,
             PACE,
-            f"no more than {pace.limit}",
+            f"no more than {pace.limit}" + _called(pace),
             now_ms,
             max(now_ms, pace.full_until_ms),
         )
         for pace in paces
         if max(pace.taken_until_ms, pace.full_until_ms) > now_ms
     ]
+    return found + [closing for pace in paces if (closing := _closed(pace, now_ms))]
+
+
+def _closed(pace: PaceFacts, now_ms: int) -> ActiveBlock | None:
+    """Return the block by a limit outside its hours. A message's own zone may differ: its own wait
+    says so."""
+    if not pace.hours:
+        return None
+    opens_ms = OpenHours(pace.hours, pace.zone).opens_at_ms(now_ms)
+    why = f"only {pace.hours} {pace.zone}" + _called(pace)
+    scope = BlockScope.lane if pace.shared else BlockScope.queue
+    return ActiveBlock(scope, HOURS, why, now_ms, opens_ms) if opens_ms > now_ms else None
+
+
+def _called(pace: PaceFacts) -> str:
+    return f", limit {pace.name!r}" if pace.name else ""
 
 
 def _wait(facts: MessageFacts, live: Live) -> ActiveBlock:
@@ -120,6 +138,7 @@ def _wait(facts: MessageFacts, live: Live) -> ActiveBlock:
     if last is None:
         return ActiveBlock(BlockScope.message, "scheduled", "", facts.accepted_at_ms, live.due_ms)
     kind = "later" if last.outcome is Kind.later else "retry"
+    kind = HOURS if last.error.startswith(OUTSIDE) else kind
     return ActiveBlock(BlockScope.message, kind, last.error, _last_ended_ms(facts), live.due_ms)
 
 
@@ -270,6 +289,9 @@ ENDS: Final = {
     (BlockScope.message, "retry"): "the delay of its retry level ends then",
     (BlockScope.message, "scheduled"): "its sender asked for that time",
     (BlockScope.message, "later"): "its last try asked for that time",
+    (BlockScope.message, HOURS): "its allowed hours begin then",
+    (BlockScope.queue, HOURS): "its allowed hours begin then",
+    (BlockScope.lane, HOURS): "its allowed hours begin then",
 }
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from postroad.model.foreign import clean
+from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
 from postroad.model.try_details import TryDetails
 
 SHORT_MS: Final = 1_000
@@ -24,6 +24,23 @@ class Kind(StrEnum):
     later = "later"
 
 
+class ProviderAnswer(Struct, frozen=True, gc=False):
+    """What a provider said about a message: its own id of it, its code, and what that means."""
+
+    id: str = ""
+    code: str = ""
+    sub_type: str = ""
+
+    def __post_init__(self) -> None:
+        # The one place where ids and codes of providers are cleaned.
+        for name in ("id", "code", "sub_type"):
+            if said := getattr(self, name):
+                force_setattr(self, name, clean(said, NAME_CHARACTERS_MAX))
+
+
+NO_ANSWER: Final = ProviderAnswer()
+
+
 class Outcome(Struct, frozen=True, gc=False):
     """The outcome of one try. `answered`: the server is alive, which closes a circuit."""
 
@@ -32,9 +49,12 @@ class Outcome(Struct, frozen=True, gc=False):
     after_ms: int = 0
     status: int = 0
     disables: bool = False
+    """Nothing of this queue can be sent until somebody mends it: with `rejected` its recipient is
+    gone, with `quota` its credential is refused."""
     answered: bool = True
     details: TryDetails | None = None
     """What the attempt log is to keep of it."""
+    provider: ProviderAnswer = NO_ANSWER
 
     def __post_init__(self) -> None:
         # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
@@ -59,6 +79,12 @@ def rejected(error: str, *, status: int = 0, disables: bool = False) -> Outcome:
 def quota(error: str, *, after_ms: int = 0, status: int = 0) -> Outcome:
     """The recipient takes no more for now: its queue waits, at least `after_ms`."""
     return Outcome(Kind.quota, error, after_ms=after_ms, status=status)
+
+
+def refused(error: str, provider: ProviderAnswer, *, status: int = 0) -> Outcome:
+    """The server refuses the credential, whatever the message: its queue waits for somebody who
+    mends it."""
+    return Outcome(Kind.quota, error, status=status, disables=True, provider=provider)
 
 
 def unreachable(error: str, *, status: int = 0) -> Outcome:

@@ -5,8 +5,10 @@ import re
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.errors import BadInput
+from postroad.model.hours import OpenHours, read_hours
 from postroad.model.texts import RATE_MAX, checked
 
 GRACE_US: Final = 40_000
@@ -46,12 +48,13 @@ class Window(Struct, frozen=True, array_like=True):
 
 
 class Limit(Struct, frozen=True):
-    """What a credential or a queue allows. `cost` is what a start counts as unless it says so, and
-    the most that it may count as."""
+    """What a credential, a queue or a provider allows. `cost` is what a start counts as unless it
+    says so, and the most that it may count as. One without windows has only hours."""
 
     text: str
     windows: tuple[Window, ...]
     cost: int = 1
+    hours: OpenHours | None = None
 
     @property
     def spacing_us(self) -> int:
@@ -85,6 +88,16 @@ def read_limit(text: str, cost: int = 1) -> Limit:
     return Limit(text, tuple(windows), cost)
 
 
+def make_limit(rate: str | None, cost: int = 1, hours: str = "", zone: str = "") -> Limit | None:
+    """Return the limit of a rate, of allowed hours, or of both; None is no limit."""
+    if not rate and not hours:
+        return None
+    if zone and not hours:
+        raise BadInput(f"zone {zone!r} without hours: give both, as 09:00-20:00")
+    limit = read_limit(rate, cost) if rate else Limit("", (), cost)
+    return replace(limit, hours=read_hours(hours, zone)) if hours else limit
+
+
 def _window(text: str) -> Window:
     most, _, span = text.partition("/")
     count, found = COUNT.fullmatch(most.rstrip()), SPAN.fullmatch(span.lstrip())
@@ -100,7 +113,7 @@ class Ask(Struct, frozen=True):
     """A request for rate slots. `name` is the campaign, lane or queue that they are for."""
 
     ledgers: tuple[int, ...]
-    """Each start takes a slot of all of them at once; the first is the one that others share."""
+    """Each start takes a slot of all of them at once; the slots of the first are shared fairly."""
     name: str
     starts: int
     cost: int = 0
@@ -135,6 +148,8 @@ class Ledger(Struct):
     next_us: int
     used: dict[tuple[int, int], int]
     """By length of window and bucket."""
+    until_us: int = 0
+    """When the limit ends by itself; 0 is never."""
 
 
 class Share(Struct):
@@ -169,7 +184,8 @@ def reserve(ask: Ask, ledgers: list[Ledger], shares: dict[str, Share], now_us: i
     if at_us:
         for ledger in ledgers:
             ledger.next_us += ask.gap_us
-    return Grant(tuple(at_us), again_us)
+    ends_us = [ledger.until_us for ledger in ledgers if ledger.until_us]
+    return Grant(tuple(at_us), min(again_us, *ends_us) if ends_us else again_us)
 
 
 def _my_share(name: str, shares: dict[str, Share], now_us: int) -> Share:
@@ -252,8 +268,9 @@ def forget_old(ledger: Ledger, now_us: int) -> list[tuple[int, int]]:
 
 def resumed_us(next_us: int, old_us: int, new_us: int, now_us: int) -> int:
     """Return the next rate slot after a limit's spacing has changed: slots that are reserved and
-    may still be used count by the new spacing too."""
-    if not old_us:
+    may still be used count by the new spacing too. One that is lifted and set again goes on where
+    it was."""
+    if not old_us or not new_us:
         return next_us
     reserved = max(0, next_us - now_us + GRACE_US) // old_us
     return next_us - old_us + (reserved + 1) * new_us

@@ -17,6 +17,9 @@ RATE_MAX: Final = 200
 ERROR_MAX: Final = 1_000
 SECRET_MAX: Final = 1_024
 TEMPLATE_MAX: Final = 20_000
+FIELD_MAX: Final = 16_384
+"""Of a credential's own field: a private key is one."""
+FIELDS_MAX: Final = 20
 HEADER_NAME_MAX: Final = 256
 HEADER_VALUE_MAX: Final = 8_192
 HEADERS_MAX: Final = 100
@@ -33,12 +36,16 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "encoding": ID_MAX,
     "error": ERROR_MAX,
     "form": ID_MAX,
+    "html": TEMPLATE_MAX,
     "format": ID_MAX,
+    "hours": ID_MAX,
     "id": ID_MAX,
     "key": KEY_MAX,
     "kind": ID_MAX,
+    "lanes": KEY_MAX,
     "mode": ID_MAX,
     "name": NAME_MAX,
+    "note": ERROR_MAX,
     "order": ID_MAX,
     "order_key": KEY_MAX,
     "outcome": ID_MAX,
@@ -55,6 +62,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "server": QUEUE_MAX,
     "signature": SECRET_MAX,
     "state": ID_MAX,
+    "subject": TEMPLATE_MAX,
     "template": TEMPLATE_MAX,
     "tenant": NAME_MAX,
     "text": ERROR_MAX,
@@ -63,11 +71,13 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "url": QUEUE_MAX,
     "verb": NAME_MAX,
     "what": QUEUE_MAX,
+    "zone": ID_MAX,
 }
 """Characters, by the name of a parameter, a field or an option."""
 
 Name = Annotated[str, Meta(max_length=NAME_MAX)]
 QueueName = Annotated[str, Meta(max_length=QUEUE_MAX)]
+Lanes = Annotated[str, Meta(min_length=1, max_length=KEY_MAX)]
 Key = Annotated[str, Meta(max_length=KEY_MAX)]
 GivenKey = Annotated[str, Meta(min_length=1, max_length=KEY_MAX)]
 Id = Annotated[str, Meta(max_length=ID_MAX)]

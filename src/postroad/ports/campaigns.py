@@ -167,9 +167,10 @@ class CampaignJobs(Protocol):
     async def release(self, owner: int, job: Job) -> None:
         """Give the job back: none of its calls is under way. Without operations it is SENT."""
 
-    async def reap(self, heirs: Sequence[int] = ()) -> int:
+    async def reap(self, heirs: Sequence[int] = (), repeats: Sequence[str] = ()) -> int:
         """Free the jobs of owners that were not heard from; answers how many. What they had begun
-        is uncertain. `heirs`: every other owner is known to be dead."""
+        is uncertain, or queued again where the channel is one of `repeats`. `heirs`: every other
+        owner is known to be dead."""
 
     async def log(self) -> list[str]:
         """Finalise campaigns whose jobs are over; answers the names of those whose counts do not

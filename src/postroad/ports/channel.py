@@ -1,68 +1,124 @@
-"""Channels: how one campaign message reaches one recipient, through one credential."""
+"""Channels: transports that send with credentials, to recipients that messages name. SMS, WhatsApp
+and mail are channels, and so are webhooks for campaigns. A channel says what is its own; what all
+have in common is `transports/channels.py`."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
-from postroad.model.campaign import RowState
-from postroad.model.errors import BadInput
-from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
-from postroad.model.outcome import Kind
+from postroad.model.credential import CredentialField, CredentialSpec, OpenCredential
+from postroad.model.entities import LaneKey, Message, Policy, Queue
+from postroad.model.recipients import Measured, RecipientCheck
+from postroad.ports.transport import Session
 
-
-class BadCredential(BadInput):
-    """The credential is expired, refused by its provider, or not usable as it is."""
+CALLBACKS: Final = "/v1/callbacks"
 
 
-class ChannelMessage(Struct, frozen=True):
-    """What one call sends. `key` is the same over all tries, so that a receiver may recognise a
-    repeated call."""
-
-    key: str
-    recipient: str
-    body: str
-    callback: str = ""
-
-
-class ChannelAnswer(Struct, frozen=True):
-    """The result of a call. `unsent` with `quota`, `unreachable` or `rejected` is about the
-    credential: it is blocked for `after_ms`, or a default. With `later` it is about this process,
-    which waits a little; other processes go on."""
-
-    state: RowState
-    kind: Kind
-    provider_id: str = ""
-    code: str = ""
-    sub_type: str = ""
-    error: str = ""
-    after_ms: int = 0
-
-    def __post_init__(self) -> None:
-        # The one place where texts of providers about calls are cleaned.
-        for name in ("provider_id", "code", "sub_type"):
-            if said := getattr(self, name):
-                force_setattr(self, name, clean(said, NAME_CHARACTERS_MAX))
-        if self.error:
-            force_setattr(self, "error", clean(self.error))
-
-
+@runtime_checkable
 class Channel(Protocol):
-    """A connection to one provider with one credential."""
+    """One way to reach recipients."""
 
-    async def ready(self) -> None:
-        """Prepare what takes time before slots are reserved, so that calls start on time. Raises
-        BadInput when nothing can be sent."""
+    @property
+    def name(self) -> str:
+        """The name of the transport, of the kind of its credentials, and the beginning of the names
+        of its queues."""
 
-    async def send(self, parcel: ChannelMessage) -> ChannelAnswer:
-        """Make one call. Raises nothing but CancelledError."""
+    @property
+    def scheme(self) -> str:
+        """What the addresses of its recipients begin with; empty where only campaigns use it."""
+
+    @property
+    def fields(self) -> tuple[CredentialField, ...]:
+        """The fields of its credentials."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The texts that a campaign renders for each recipient: `text`, for mail also `subject` and
+        `html`."""
+
+    @property
+    def recipients(self) -> RecipientCheck:
+        """How its recipients are checked."""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of its queues."""
+
+    @property
+    def calls_max(self) -> int:
+        """How often a campaign calls a recipient that does not answer: more than once only where
+        receivers recognise a repetition."""
+
+    def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
+        """Check a credential beyond its fields; BadInput says what is wrong."""
+
+    def encode(self, parts: Mapping[str, str]) -> bytes:
+        """Return the body of a message with these rendered texts."""
+
+    def measure(self, body: bytes) -> Measured:
+        """Check a body, and say what it costs; BadInput says what is wrong."""
+
+    async def connect(self, lane: LaneKey, credential: OpenCredential) -> Session:
+        """Open a session for a lane with a credential; BadCredential or BadInput when nothing can
+        be sent with it. A changed credential gets a new session."""
+
+
+@runtime_checkable
+class HasSites(Protocol):
+    """A channel whose recipients are at many servers, each with a lane of its own."""
+
+    async def site(self, recipient: str, credential: OpenCredential) -> str:
+        """Return the site whose lane serves a recipient; empty where all share the credential's
+        lane."""
+
+
+@runtime_checkable
+class Checks(Protocol):
+    """A session that can ask its provider about the credential."""
 
     async def check(self) -> str:
         """Check the credential: answers the account's name, or raises BadCredential."""
 
-    async def lookup(self, parcel: ChannelMessage) -> str:
+
+@runtime_checkable
+class LooksUp(Protocol):
+    """A session that can ask its provider about a message."""
+
+    async def lookup(self, queue: Queue, message: Message) -> str:
         """Ask for the provider's id of a message; empty when it has none. Raises BadCredential when
         it cannot be asked."""
 
-    async def close(self) -> None:
-        """Close all connections."""
+
+def callback_url(base: str, key: str) -> str:
+    """Return the URL at which a provider reports about one message; empty without a public
+    address."""
+    return f"{base.rstrip('/')}{CALLBACKS}/{key}" if base else ""
+
+
+class ProviderCall(Struct, frozen=True):
+    """A request of a provider that reports about a message."""
+
+    url: str
+    """As the provider was given it."""
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class ProviderReport(Struct, frozen=True):
+    """What a provider reports about a message that it has taken."""
+
+    provider_id: str
+    status: str
+    code: str = ""
+
+
+@runtime_checkable
+class CallsBack(Protocol):
+    """A channel whose providers report about messages later."""
+
+    def reads(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request can be such a report, by its headers: else nothing of it is read."""
+
+    def report(self, call: ProviderCall, credential: OpenCredential) -> ProviderReport | None:
+        """Read a report; None when it is not signed by the provider, or says nothing."""

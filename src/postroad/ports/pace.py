@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from postroad.model.entities import LaneKey
+from postroad.model.named_limits import NamedLimit, NewLimit
 from postroad.model.pace import Ask, Limit, Reserved
 
 
@@ -19,7 +20,7 @@ class Slots(Protocol):
 
     async def ledgers(self, key: LaneKey) -> tuple[int, ...]:
         """Return the ledgers that a start on this credential takes a rate slot of; none if it has
-        no limit."""
+        no limit. The slowest comes first."""
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
         """Set a queue's own limit; None lifts it. The owners of its lanes are told."""
@@ -27,6 +28,15 @@ class Slots(Protocol):
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
         """Set the limit of a lane's credential, which all lanes of the credential share; False when
         there is no such lane."""
+
+    async def put_limit(self, new: NewLimit) -> None:
+        """Set a named limit. The owners of the lanes that it is for, or was for, are told."""
+
+    async def drop_limit(self, tenant: str, name: str) -> bool:
+        """Lift a named limit; False when there is none."""
+
+    async def named_limits(self, tenant: str | None) -> list[NamedLimit]:
+        """List the named limits of a tenant, or of all, that have not ended."""
 
 
 class SlotBlock(Struct, frozen=True):

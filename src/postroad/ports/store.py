@@ -31,6 +31,7 @@ from postroad.ports.pace import Slots
 from postroad.ports.privacy import PrivacyStore
 from postroad.ports.private_headers import HeaderStore
 from postroad.ports.rollups import Rollups
+from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
@@ -125,7 +126,7 @@ class Readers(Lists, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
     """Queries, figures, tokens, the audit log, webhook settings: what is kept beside messages."""
 
 
-class Kept(Readers, HeaderStore, PrivacyStore, Protocol):
+class Kept(Readers, HeaderStore, PrivacyStore, SuppressionLists, Protocol):
     """What is stored, beside the messages that wait."""
 
 

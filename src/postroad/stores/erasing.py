@@ -1,6 +1,6 @@
 """Erasures as rows, and the rows of an export: what both databases do alike."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -8,12 +8,26 @@ import msgspec
 from postroad.model.audit import AuditLine, AuditOutcome
 from postroad.model.privacy import FIRST_STEP, Erasure, ErasureJob, Subject
 from postroad.model.states import NEVER
+from postroad.model.suppression import erased_form, list_address
 from postroad.ports.privacy import Exported
 from postroad.stores.exported_rows import EXPORTS, read_page
 from postroad.stores.personal_data import ErasureNote, after_cancelling
 from postroad.stores.statements import Row, Statements, Value
 
 COUNTS: Final = msgspec.json.Decoder(dict[str, int])
+
+
+def _list_forms(subject: Subject) -> str:
+    """The forms in which a recipient may be on a suppression list, as JSON."""
+    address = list_address(subject.recipient)
+    return msgspec.json.encode([address, erased_form(subject.tenant, address)]).decode()
+
+
+NAMED_KINDS: Final[dict[str, Callable[[Subject], str]]] = {
+    "recipient": lambda one: one.recipient,
+    "suppression": _list_forms,
+}
+"""What is found by a recipient and not by a queue's name: what is looked for there."""
 
 
 class ErasureTable(Statements):
@@ -55,8 +69,10 @@ class ErasureTable(Statements):
         self, kind: str, subject: Subject, after: tuple[int, int], limit: int
     ) -> tuple[list[Exported], tuple[int, int] | None]:
         """A page of rows of a kind."""
-        values = (subject.tenant, subject.recipient, *after, limit)
-        one = "_one" if subject.recipient and kind == "recipient" else ""
+        whom, one = subject.recipient, ""
+        if whom and kind in NAMED_KINDS:
+            whom, one = NAMED_KINDS[kind](subject), "_one"
+        values = (subject.tenant, whom, *after, limit)
         rows = await self._walker().select("export", f"export_{kind}{one}", *values)
         return read_page(EXPORTS[kind], rows, limit)
 

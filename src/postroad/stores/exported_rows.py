@@ -38,7 +38,7 @@ EXPORTS: Final = {
     "webhook": Export("url settings", walks=True),
     "endpoint": Export("endpoint_id url spec state reason failing_since made_at"),
     "event": Export("event_id type channels made_at matched body"),
-    "limit": Export("queue transport server credential rate cost"),
+    "limit": Export("queue transport server credential name lanes rate cost hours zone"),
     "message": Export(
         "id queue accepted_at due expires_at level attempts order_key headers body",
         walks=True,
@@ -66,6 +66,7 @@ EXPORTS: Final = {
         "sub_type error sent_at answered_at status status_at"
     ),
     "credential": Export("name channel spec created_at"),
+    "suppression": Export("recipient reason at campaign message note"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),
     "letter": Export("mailbox position at expires_at body", walks=True),
     "token": Export("id name scopes role created_at expires_at"),

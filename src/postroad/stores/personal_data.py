@@ -12,6 +12,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.ids import first_after
 from postroad.model.privacy import CANCEL_STEP, LAST_STEP, ErasureJob
 from postroad.model.rollup import NAME_MAX
+from postroad.model.suppression import erased_form, list_address
 from postroad.stores.statements import Value
 
 ERASED: Final[Mapping[str, str]] = {
@@ -37,6 +38,7 @@ ERASED: Final[Mapping[str, str]] = {
     "event": "events",
     "event_key": "events",
     "event_set": "its row stays: a version that is used again would let old matches in",
+    "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
     "letter": "mailboxes",
     "mailbox": "mailboxes",
     "queue": "queues",
@@ -235,6 +237,20 @@ def recipients(job: ErasureJob, now_ms: int) -> Slice:
     return Erased({"campaign_op": ops, "campaign_message": gone}, campaign if gone else job.after)
 
 
+def suppressions(job: ErasureJob, _now_ms: int) -> Slice:
+    """A tenant's suppression list; of one recipient the digest and the reasons stay."""
+    tenant, recipient = job.subject.tenant, job.subject.recipient
+    if not recipient:
+        count = yield ErasureQuery("erase_suppression", (tenant, SLICE))
+        return Erased({"suppression": count}, 0 if count else None)
+    address = list_address(recipient)
+    if not address:
+        return Erased({})
+    yield ErasureQuery("erase_suppression_digest", (tenant, address, erased_form(tenant, address)))
+    count = yield ErasureQuery("erase_suppression_of", (tenant, address))
+    return Erased({"suppression": count})
+
+
 def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
     """Mailboxes with their letters."""
     whose = (job.subject.tenant, job.subject.recipient)
@@ -281,7 +297,7 @@ def figures(job: ErasureJob, _now_ms: int) -> Slice:
 
 def audit(job: ErasureJob, _now_ms: int) -> Slice:
     """Lines of the audit log keep who, when and which verb, and lose what they name."""
-    recipient = job.subject.recipient
+    recipient = list_address(job.subject.recipient) or job.subject.recipient
     needle = msgspec.json.encode(shown_text(recipient)).decode()[1:-1] if recipient else ""
     values = (job.subject.tenant, needle, job.after, SLICE)
     ids, last = _found((yield ErasureQuery("erase_audit_find", values)))
@@ -299,6 +315,7 @@ STEPS: Final = {
     "broker": broker,
     "campaigns": campaigns,
     "recipients": recipients,
+    "suppressions": suppressions,
     "mailboxes": mailboxes,
     "queues": queues,
     "limits": limits,

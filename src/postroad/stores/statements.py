@@ -15,8 +15,12 @@ class Statements(ABC):
         """Run a statement that changes nothing; answers its rows."""
 
     @abstractmethod
+    async def count(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement; answers how many rows it changed."""
+
     async def changes(self, label: str, name: str, *values: Value) -> bool:
         """Run a statement; answers whether it changed anything."""
+        return await self.count(label, name, *values) > 0
 
     @abstractmethod
     async def insert(self, label: str, name: str, *values: Value) -> int:

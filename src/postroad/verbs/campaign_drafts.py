@@ -5,7 +5,7 @@ from typing import Final, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.campaigns.rendering import template_of
+from postroad.campaigns.rendering import templates_of
 from postroad.model.campaign import Campaign, CampaignState, HaltRule, Spec, WrongState
 from postroad.model.credential import Credential
 from postroad.model.entities import DEFAULT_TENANT
@@ -23,7 +23,14 @@ SLICE: Final = 2_000
 EDITABLE: Final = frozenset((CampaignState.draft, CampaignState.scheduled))
 
 
-class CampaignOptions(TypedDict, total=False):
+class MailTemplates(TypedDict, total=False):
+    """Templates that only mail has, beside its text."""
+
+    subject: str
+    html: str
+
+
+class CampaignOptions(MailTemplates, total=False):
     """What of a campaign can be edited."""
 
     credential: str
@@ -38,6 +45,8 @@ class CampaignDetails(Struct, frozen=True):
 
     credential: str
     template: str
+    subject: str
+    html: str
     recipient: str
     jobs: int
     halt: HaltRule
@@ -65,6 +74,7 @@ class CampaignDrafts:
         _check_name(name)
         _check_spec(spec)
         found = await self._credentials.get(credential, tenant)
+        templates_of(spec).check_parts(self._credentials.channel(found))
         await self._store_draft(tenant, name, found.id, spec)
 
     async def _store_draft(self, tenant: str, name: str, credential: int, spec: Spec) -> None:
@@ -76,9 +86,8 @@ class CampaignDrafts:
         """The credential, template and options of a campaign, and the columns of its recipients."""
         campaign = await self._find.get(name, tenant)
         spec, credential = campaign.spec, await self._find.credential(campaign)
-        return CampaignDetails(
-            credential.name, spec.template, spec.recipient, spec.jobs, spec.halt, campaign.columns
-        )
+        texts = (credential.name, spec.template, spec.subject, spec.html)
+        return CampaignDetails(*texts, spec.recipient, spec.jobs, spec.halt, campaign.columns)
 
     async def edit(
         self, name: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[CampaignOptions]
@@ -100,8 +109,9 @@ class CampaignDrafts:
         credential = await self._credentials.get(named, campaign.tenant)
         spec = replace(campaign.spec, **given)
         _check_spec(spec)
+        templates_of(spec).check_parts(self._credentials.channel(credential))
         if campaign.columns:
-            template_of(spec.template).check(campaign.columns)
+            templates_of(spec).check(campaign.columns)
             _check_imported(campaign, spec, credential, old)
         if await self._store.edit(campaign, credential.id, spec):
             return
@@ -164,7 +174,7 @@ def _check_spec(spec: Spec) -> None:
         raise BadInput(f"jobs={spec.jobs}: give 1 to {JOBS_MAX}")
     if not spec.recipient:
         raise BadInput("recipient is empty: name the column that holds the number or URL")
-    _ = template_of(spec.template)  # whether it can be read
+    _ = templates_of(spec)  # whether it can be read
 
 
 def _check_imported(campaign: Campaign, spec: Spec, new: Credential, old: Credential) -> None:

@@ -1,31 +1,27 @@
-"""Joins the parts of campaigns: store, credentials, channels, and the worker that sends."""
+"""Joins channels, their credentials, and campaigns with the worker that sends them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
 from postroad.campaigns.sender import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
-from postroad.model.credential import Credential
+from postroad.model.entities import Queue
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
-from postroad.model.webhook import WebhookRules
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
-from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
-from postroad.transports.sms.channel import Login, SmsChannel
-from postroad.transports.vetted_http import VettedHttp
-from postroad.transports.webhook.channel import WebhookChannel
-from postroad.transports.webhook.connections import IdleConnections
-from postroad.transports.webhook.resolving import Resolve
+from postroad.transports.channels import ChannelTransport
+from postroad.transports.credential_cache import CredentialCache
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.credentials import CredentialAdmin
 
@@ -42,21 +38,21 @@ class CampaignService:
         self,
         road: Store,
         ring: KeyRing,
-        rules: WebhookRules,
+        channels: Sequence[Channel],
         log: Log,
-        idle: IdleConnections,
         allowance: Allowance,
-        resolve: Resolve | None = None,
     ) -> None:
         self._road = road
-        self._rules = rules
         self._log = log
-        self._idle = idle
-        self._resolve = resolve
-        clock: Clock = road.clock
         self.store = campaign_store(road)
-        self.credentials = CredentialAdmin(self.store, road, ring, self._channel, clock)
-        self.campaigns = CampaignAdmin(self.store, self.credentials, clock, self._turn, allowance)
+        cache = CredentialCache(self.store, ring, road.clock)
+        self.channels = {one.name: ChannelTransport(one, cache) for one in channels}
+        self._repeats = [one.name for one in channels if one.calls_max > 1]
+        self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
+        self.callbacks = Callbacks(road, self.store, self.credentials)
+        self.campaigns = CampaignAdmin(
+            self.store, self.credentials, road.clock, self._turn, allowance
+        )
 
     @asynccontextmanager
     async def sending(
@@ -70,7 +66,7 @@ class CampaignService:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
         deps = SenderDeps(self.store, pace, figures, self._road.clock, self._log, owner, drain_s)
-        worker = CampaignWorker(deps, self.credentials.open, self._road.ledgers)
+        worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")
         try:
@@ -87,9 +83,9 @@ class CampaignService:
             if not task.cancelled():  # which is not to look as if the run itself was
                 await task
 
-    async def _turn(self, credential: Credential, cost: int) -> None:
-        """Wait for a slot for one call with a credential; Overloaded when that takes long."""
-        ledgers = await self._road.ledgers(credential.lane)
+    async def _turn(self, queue: Queue, cost: int) -> None:
+        """Wait for a slot for one call of a queue; Overloaded when that takes long."""
+        ledgers = queue.ledgers
         if not ledgers:
             return
         clock, pace = self._road.clock, Pacer(self._road, self._road.clock, self._log)
@@ -102,21 +98,12 @@ class CampaignService:
                 if block.slots_s and await pace.on_time(block.slots_s[0]):
                     return
                 if max(block.again_s, clock.steady_s()) > end_s:
-                    raise Overloaded(f"credential {credential.name!r} has no room: try again later")
+                    raise Overloaded(f"{queue.name} has no room: try again later")
                 if not block.slots_s:
                     await clock.sleep(max(block.again_s - clock.steady_s(), 0.002))
             raise asking.error
         finally:
             await asking.close()
-
-    def _channel(self, credential: Credential, secret: str) -> Channel:
-        spec, http = (
-            credential.spec,
-            VettedHttp(self._rules, self._road.clock, self._idle, self._resolve),
-        )
-        if credential.kind == "webhook":
-            return WebhookChannel(secret, http, self._road.clock)
-        return SmsChannel(Login(spec.server, spec.account, secret, spec.sender), http)
 
 
 def campaign_store(road: Store) -> CampaignStore:

@@ -4,9 +4,8 @@ from msgspec import Struct
 
 from postroad.campaigns.estimate import ResultPace, seconds_of
 from postroad.model.campaign import Campaign, CampaignState, Counts, UnknownCampaign
-from postroad.model.credential import Credential
+from postroad.model.credential import BadCredential, Credential
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import BadCredential
 from postroad.ports.clock import Clock
 
 

@@ -1,25 +1,16 @@
 """Campaigns: create, import, preview, start, stop, settle, export."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
-from postroad.campaigns.checking import PHONES, URLS, RecipientCheck
 from postroad.campaigns.estimate import Estimate, estimate
 from postroad.campaigns.exporting import export
 from postroad.campaigns.importing import Imported, Importer, ImportLimits, Progress
-from postroad.campaigns.rendering import (
-    RenderedMessage,
-    Renderer,
-    callback_url,
-    is_called_back,
-    template_of,
-)
-from postroad.campaigns.signature import signed
+from postroad.campaigns.rendering import templates_of
 from postroad.model.campaign import (
     MOVES,
-    STATUSES,
     Campaign,
     Counts,
     HaltRule,
@@ -30,28 +21,22 @@ from postroad.model.campaign import (
     WrongState,
     check_move,
 )
-from postroad.model.credential import Credential
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, BadTime
-from postroad.model.foreign import NAME_CHARACTERS_MAX as ID_CHARACTERS_MAX
-from postroad.model.foreign import clean
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import ChannelAnswer
+from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
-from postroad.verbs.campaign_drafts import CampaignDrafts
+from postroad.verbs.campaign_drafts import CampaignDrafts, MailTemplates
 from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
+from postroad.verbs.campaign_trials import CampaignTrials, Turn
 from postroad.verbs.credentials import CredentialAdmin, moment_ms
 from postroad.verbs.grouping import passed_on
 
 SLICE: Final = 1_000
 """Recipients that one transaction settles; other writers go between two of them."""
-CHECKS: Final[dict[str, RecipientCheck]] = {"twilio": PHONES, "webhook": URLS}
-
-Turn = Callable[[Credential, int], Awaitable[None]]
-"""Waits until a call of this cost may start with a credential."""
 
 
 @bounded
@@ -69,8 +54,8 @@ class CampaignAdmin:
         self._allowance = allowance
         self._find = CampaignFinder(store, clock)
         self._drafts = CampaignDrafts(store, credentials, allowance, self._find)
+        self._trials = CampaignTrials(store, credentials, self._find, turn)
         self._store = store
-        self._turn = turn
         self._credentials = credentials
         self._clock = clock
         self.limits = ImportLimits()
@@ -80,14 +65,16 @@ class CampaignAdmin:
         name: str,
         *,
         credential: str,
-        template: str,
+        template: str = "",
         recipient: str = "recipient",
         jobs: int = 1,
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
+        **mail: Unpack[MailTemplates],
     ) -> CampaignStatus:
-        """Create a draft without recipients. `jobs`: how many senders may work on it at once."""
-        spec = Spec(template, recipient, jobs, halt or HaltRule())
+        """Create a draft without recipients. `template` makes the text; a mail has a `subject` and
+        may have `html` too. `jobs`: how many senders may work on it at once."""
+        spec = Spec(template, recipient, jobs, halt or HaltRule(), **mail)
         await self._drafts.create(tenant, name, credential, spec)
         return await self.show(name, tenant=tenant)
 
@@ -127,10 +114,11 @@ class CampaignAdmin:
         `skip_invalid`. After a crash the same call continues it."""
         campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.change, name)
-        credential = await self._find.credential(campaign)
+        channel = self._credentials.usable(await self._find.credential(campaign)).channel
+        templates_of(campaign.spec).check_parts(channel)
         if await self._store.importing(campaign.id) is None:  # else it goes on
             await self._allowance.one_more(CountedKind.imports, tenant)
-        importer = Importer(self._store, CHECKS[credential.kind], self.limits)
+        importer = Importer(self._store, channel.recipients, self.limits)
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress
         )
@@ -141,39 +129,15 @@ class CampaignAdmin:
         if not await self._store.end_import(campaign.id, keep=False):
             raise WrongState(f"no import of campaign {name!r} is under way")
 
-    async def preview(
-        self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
-    ) -> RenderedMessage:
-        """The message for one recipient, by the recipient's number."""
-        campaign = await self._find.get(name, tenant)
-        template_of(campaign.spec.template).check(campaign.columns)
-        found = await self._store.rows(campaign.id, row - 1, 1)
-        if not found:
-            raise BadInput(f"campaign {name!r} has no recipient {row}")
-        return Renderer(campaign, await self._find.credential(campaign)).render(found[0])
-
-    async def test_send(
-        self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
-    ) -> ChannelAnswer:
-        """Send the message of one recipient to somebody else, as a test; no state changes."""
-        campaign = await self._find.get(name, tenant)
-        message = await self.preview(name, row, tenant=tenant)
-        credential = await self._find.credential(campaign)
-        to = CHECKS[credential.kind].one(to)
-        channel = await self._credentials.open(credential)
-        parcel = message.parcel
-        try:
-            await channel.ready()
-            await self._turn(credential, message.cost)
-            return await channel.send(type(parcel)(f"{parcel.key}_test", to, parcel.body))
-        finally:
-            await channel.close()
+    preview = passed_on(CampaignTrials.preview, "_trials")
+    test_send = passed_on(CampaignTrials.test_send, "_trials")
 
     async def dry_run(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Estimate:
         """Estimate a start: how many recipients, which are invalid, the cost and the duration."""
         campaign = await self._find.get(name, tenant)
-        await self._startable(campaign)
-        return await estimate(self._store, campaign, await self._find.credential(campaign))
+        channel = await self._startable(campaign)
+        spec = (await self._find.credential(campaign)).spec
+        return await estimate(self._store, campaign, channel, spec)
 
     # Going and stopping
 
@@ -181,7 +145,7 @@ class CampaignAdmin:
         """Start sending now."""
         campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.start, name)
-        await self._startable(campaign)
+        _ = await self._startable(campaign)  # a refusal is raised
         return await self._move(campaign, Verb.start)
 
     async def schedule(
@@ -193,7 +157,7 @@ class CampaignAdmin:
         at_ms = moment_ms(at)
         if at_ms <= self._clock.now_ms():
             raise BadTime(f"{at.isoformat()} is past: start it, or give a time to come")
-        await self._startable(campaign)
+        _ = await self._startable(campaign)  # a refusal is raised
         return await self._move(campaign, Verb.schedule, at_ms=at_ms)
 
     async def stop(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
@@ -206,7 +170,7 @@ class CampaignAdmin:
         """Resume with what was certainly not sent. `override`: never halt it automatically."""
         campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.resume, name)
-        await self._startable(campaign)
+        _ = await self._startable(campaign)  # a refusal is raised
         if override:
             await self._store.override(campaign.id)
         return await self._move(campaign, Verb.resume)
@@ -215,7 +179,7 @@ class CampaignAdmin:
         """Send again to recipients that certainly failed, never to uncertain ones."""
         campaign = await self._find.get(name, tenant)
         check_move(campaign.state, Verb.retry, name)
-        await self._startable(campaign)
+        _ = await self._startable(campaign)  # a refusal is raised
         return await self._move(campaign, Verb.retry)
 
     async def cancel(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignStatus:
@@ -248,44 +212,7 @@ class CampaignAdmin:
             done += await self._store.settle(campaign.id, RowState(state), numbers)
         return done
 
-    async def lookup(self, name: str, *, tenant: str = DEFAULT_TENANT) -> int:
-        """Ask the provider about uncertain recipients; returns how many it knows. The others stay
-        uncertain."""
-        campaign = await self._find.get(name, tenant)
-        credential = await self._find.credential(campaign)
-        renderer, channel = Renderer(campaign, credential), await self._credentials.open(credential)
-        found = after = 0
-        try:
-            while page := await self._store.page(campaign.id, RowState.uncertain, after, 100):
-                after = page[-1].n
-                for one in page:
-                    row = (await self._store.rows(campaign.id, one.n - 1, 1))[0]
-                    sid = clean(
-                        await channel.lookup(renderer.render(row).parcel), ID_CHARACTERS_MAX
-                    )
-                    if sid:
-                        found += await self._store.callback(campaign.id, one.n, sid, "queued", "")
-        finally:
-            await channel.close()
-        return found
-
-    async def callback(
-        self, campaign: int, n: int, form: Mapping[str, str], signature: str
-    ) -> bool:
-        """Take a provider's callback about one message. False if it is not signed with the
-        credential's token for the right address, or is about nothing that we know."""
-        credential = await self._store.credential_of(campaign)
-        if credential is None or not is_called_back(credential):
-            return False
-        url = callback_url(credential, campaign, n)
-        if not signed(self._credentials.secret(credential), url, form, signature):
-            return False
-        status = form.get("MessageStatus", "")
-        sid = clean(form.get("MessageSid", ""), ID_CHARACTERS_MAX)
-        if status not in STATUSES or not sid:
-            return False
-        code = clean(form.get("ErrorCode", ""), ID_CHARACTERS_MAX)
-        return await self._store.callback(campaign, n, sid, status, code)
+    lookup = passed_on(CampaignTrials.lookup, "_trials")
 
     async def recipients(
         self,
@@ -318,13 +245,16 @@ class CampaignAdmin:
                 "discard it first"
             )
 
-    async def _startable(self, campaign: Campaign) -> None:
+    async def _startable(self, campaign: Campaign) -> Channel:
+        """Refuse to start what could not be sent; answers the channel that it goes through."""
         await self._imported(campaign)
         if not campaign.counts.total:
             raise WrongState(f"campaign {campaign.name!r} has no recipients: import some")
-        template_of(campaign.spec.template).check(campaign.columns)
-        channel = await self._credentials.open(await self._find.credential(campaign))
-        await channel.close()
+        channel = self._credentials.usable(await self._find.credential(campaign)).channel
+        templates = templates_of(campaign.spec)
+        templates.check_parts(channel)
+        templates.check(campaign.columns)
+        return channel
 
     async def _move(
         self, campaign: Campaign, verb: Verb, reason: str = "", at_ms: int = 0

@@ -1,7 +1,7 @@
 """Controls: cancel and settle messages; pause, resume, unblock and limit queues and lanes."""
 
 from collections.abc import AsyncIterator
-from typing import Literal
+from typing import Literal, Unpack
 
 from postroad.model.control import Cancelled, CancelledAll, CancelState, MessageFilter
 from postroad.model.durations import Duration, seconds_of
@@ -13,13 +13,14 @@ from postroad.model.errors import (
     UnknownMessage,
 )
 from postroad.model.ids import to_number
-from postroad.model.pace import read_limit
+from postroad.model.pace import make_limit
 from postroad.model.wording import public_name
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
 from postroad.verbs.known_queues import check_queue, unknown_queue
+from postroad.verbs.limits import LimitOptions
 
 ASK_EVERY_S = 0.05
 
@@ -103,14 +104,19 @@ class Controls:
         self._tell("queue unblocked", queue, tenant)
 
     async def limit(
-        self, what: str | int, rate: str | None, *, cost: int = 1, tenant: str = DEFAULT_TENANT
+        self,
+        what: str | int,
+        rate: str | None,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        **options: Unpack[LimitOptions],
     ) -> None:
         """Limit the tries of a queue, or, given a lane's number, of all lanes with its
         credential."""
         if isinstance(what, int):
-            await LaneControls(self._store, self._log).limit(what, rate, cost=cost, tenant=tenant)
+            await LaneControls(self._store, self._log).limit(what, rate, tenant=tenant, **options)
             return
-        limit = None if rate is None else read_limit(rate, cost)
+        limit = make_limit(rate, **options)
         await self._store.limit_queue(await self._queue(what, tenant), limit)
 
     def _tell(self, event: str, queue: str, tenant: str) -> None:
@@ -154,10 +160,16 @@ class LaneControls:
         self._log.info("circuit closed by hand", lane=lane)
 
     async def limit(
-        self, lane: int, rate: str | None, *, cost: int = 1, tenant: str | None = DEFAULT_TENANT
+        self,
+        lane: int,
+        rate: str | None,
+        *,
+        tenant: str | None = DEFAULT_TENANT,
+        **options: Unpack[LimitOptions],
     ) -> None:
-        """Limit the tries of all lanes that share the credential of this one; None lifts it."""
-        limit = None if rate is None else read_limit(rate, cost)
+        """Limit the tries of all lanes that share the credential of this one; None, without hours,
+        lifts the limit."""
+        limit = make_limit(rate, **options)
         if not await self._store.limit_lane(await self._known(lane, tenant), limit):
             raise UnknownLane(f"this road has no lane {lane} any more")
 

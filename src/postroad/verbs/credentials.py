@@ -1,28 +1,40 @@
 """Credentials as a program uses them: put, list, check, delete. Secrets go in and never out."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from postroad.model.credential import KINDS, Credential, CredentialSpec
-from postroad.model.entities import DEFAULT_TENANT, Policy, QueueSpec
+from postroad.campaigns.worker import OpenedChannel
+from postroad.model.block import BlockKind
+from postroad.model.credential import (
+    SECRET,
+    BadCredential,
+    Credential,
+    CredentialSpec,
+    OpenCredential,
+)
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, BadTime
 from postroad.model.keyring import UNSEALED, KeyRing
+from postroad.model.near_names import nearest
 from postroad.model.pace import read_limit
+from postroad.model.texts import FIELD_MAX, checked
 from postroad.ports.campaigns import Credentials
-from postroad.ports.channel import BadCredential, Channel
+from postroad.ports.channel import Channel, Checks
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
+from postroad.transports.channels import ChannelTransport
+from postroad.transports.credential_cache import CredentialCache, check_expiry, opened
 from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX: Final = 100
-SECRET_CHARACTERS_MIN: Final = 16
-"""Whoever guesses it can sign callbacks. Twilio's have 32."""
-
-Make = Callable[[Credential, str], Channel]
-"""A channel for a credential and its secret."""
+SEGMENTS_MAX: Final = 10
+Channels = Mapping[str, ChannelTransport]
+"""The transports of channels, by name."""
 
 
 class CredentialView(Struct, frozen=True):
@@ -37,6 +49,9 @@ class CredentialView(Struct, frozen=True):
     segments_max: int
     price: float
     callback: str
+    options: dict[str, str]
+    secrets: tuple[str, ...]
+    """Their names."""
     expires_at_ms: int
     blocked_until_ms: int
     block_reason: str
@@ -45,48 +60,54 @@ class CredentialView(Struct, frozen=True):
 
 @bounded
 class CredentialAdmin:
-    """Store, check and delete the credentials that campaigns send with."""
+    """Store, check and delete the credentials that channels send with."""
 
     def __init__(
-        self, store: Credentials, road: Store, ring: KeyRing, make: Make, clock: Clock
+        self,
+        store: Credentials,
+        road: Store,
+        ring: KeyRing,
+        channels: Channels,
+        cache: CredentialCache,
     ) -> None:
         self._store = store
         self._road = road
         self._ring = ring
-        self._make = make
-        self._clock = clock
+        self._channels = channels
+        self._cache = cache
+        self._clock: Clock = road.clock
 
     async def put(
         self,
         name: str,
         spec: CredentialSpec,
-        secret: str,
+        secret: str = "",
         *,
-        kind: str = "twilio",
+        secrets: Mapping[str, str] | None = None,
+        kind: str = "sms",
         check: bool = True,
         tenant: str = DEFAULT_TENANT,
     ) -> CredentialView:
-        """Check a credential and store it encrypted; it replaces one of the same name."""
-        self._look(name, kind, spec)
-        if kind == "twilio" and len(secret) < SECRET_CHARACTERS_MIN:
-            raise BadInput(
-                f"the secret has {len(secret)} characters: give all of it, which are at least "
-                f"{SECRET_CHARACTERS_MIN}"
-            )
+        """Check a credential and store it encrypted; it replaces one of the same name. `kind` is
+        the channel that sends with it; `secrets` are those beside the main one."""
+        self._look(name, spec)
+        transport, named = self._transport(kind), dict(secrets or {})
+        if secret:
+            named[SECRET] = secret
+        check_fields(transport.channel, spec, named)
+        spec = replace(spec, secrets=tuple(sorted(named)))
         limit = read_limit(spec.rate, spec.segments_max) if spec.rate else None
         draft = Credential(0, tenant, name, kind, spec, self._ring.first, b"")
-        sealed = self._ring.seal(secret.encode(), draft.place)
-        credential = Credential(0, tenant, name, kind, spec, self._ring.first, sealed)
+        sealed = self._ring.seal(msgspec.json.encode(named), draft.place)
+        credential = replace(draft, sealed=sealed)
         if check:
-            _ = await self._check(credential, secret)  # the account's name; a refusal is raised
-        else:
-            await self._make(credential, secret).close()  # whether its form is right
+            _ = await self._check(OpenCredential(credential, named))  # a refusal is raised
         await self._store.put_credential(credential)
-        lane = credential.lane
-        queues = await self._road.open_queues(
-            [QueueSpec(tenant, f"{lane.transport}:{name}", lane, 1, Policy())]
-        )
-        _ = await self._road.limit_lane(queues[0].lanes[0], limit)  # the lane was opened above
+        self._cache.forget()
+        (queue,) = await self._road.open_queues([transport.spec(tenant, name)])
+        _ = await self._road.limit_lane(queue.lanes[0], limit)  # the lane was opened above
+        if queue.block is not None and queue.block.kind is BlockKind.disabled:
+            await self._road.unblock_queue(queue.id)
         return await self.show(name, tenant=tenant)
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CredentialView:
@@ -99,8 +120,7 @@ class CredentialAdmin:
 
     async def check(self, name: str, *, tenant: str = DEFAULT_TENANT) -> str:
         """Ask the provider whether a credential works: the account's name, or BadCredential."""
-        credential = await self.get(name, tenant)
-        return await self._check(credential, self.secret(credential))
+        return await self._check(opened(await self.get(name, tenant), self._ring))
 
     async def delete(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Delete a credential that no campaign uses."""
@@ -130,35 +150,76 @@ class CredentialAdmin:
             raise BadCredential(f"no credential {name!r}: see `postroad credential list`")
         return credential
 
-    async def open(self, credential: Credential) -> Channel:
-        """Open a channel with a credential; BadCredential if it has expired."""
-        expires_ms = credential.spec.expires_at_ms
-        if expires_ms and expires_ms <= self._clock.now_ms():
-            raise BadCredential(f"credential {credential.name!r} has expired: put a new one")
-        return self._make(credential, self.secret(credential))
+    def usable(self, credential: Credential) -> ChannelTransport:
+        """The transport that sends with a credential; BadCredential if it has expired."""
+        check_expiry(credential, self._clock.now_ms())
+        return self._transport(credential.kind)
 
-    def secret(self, credential: Credential) -> str:
-        """Decrypt the secret of a credential."""
-        return self._ring.open(credential.key, credential.sealed, credential.place).decode()
+    def channel(self, credential: Credential) -> Channel:
+        """The channel that a credential is for."""
+        return self._transport(credential.kind).channel
 
-    async def _check(self, credential: Credential, secret: str) -> str:
-        channel = self._make(credential, secret)
+    def with_secrets(self, credential: Credential) -> OpenCredential:
+        """Decrypt the secrets of a credential."""
+        return opened(credential, self._ring)
+
+    async def session(self, credential: Credential) -> OpenedChannel:
+        """Open a session with a credential, for the queue of its messages."""
+        transport = self.usable(credential)
+        spec = transport.spec(credential.tenant, credential.name)
+        (queue,) = await self._road.open_queues([spec])
+        return OpenedChannel(transport.channel, queue, await transport.open(spec.lane))
+
+    def _transport(self, kind: str) -> ChannelTransport:
+        found = self._channels.get(kind)
+        if found is None:
+            raise BadInput(f"kind {kind!r}: there are {', '.join(self._channels)}")
+        return found
+
+    async def _check(self, credential: OpenCredential) -> str:
+        """Ask the provider; where nobody can be asked, all is well."""
+        one = credential.credential
+        transport = self._transport(one.kind)
+        lane = transport.spec(one.tenant, one.name).lane
+        session = await transport.channel.connect(lane, credential)
         try:
-            return await channel.check()
+            return await session.check() if isinstance(session, Checks) else ""
         finally:
-            await channel.close()
+            await session.close()
 
-    def _look(self, name: str, kind: str, spec: CredentialSpec) -> None:
+    def _look(self, name: str, spec: CredentialSpec) -> None:
         if not name or len(name) > NAME_CHARACTERS_MAX or not name.isprintable():
             raise BadInput(f"name {name!r}: give 1 to {NAME_CHARACTERS_MAX} letters")
-        if kind not in KINDS:
-            raise BadInput(f"kind {kind!r}: there are {', '.join(KINDS)}")
-        if kind == "twilio" and not (spec.server and spec.account and spec.sender):
-            raise BadInput("an SMS credential needs server, account and sender")
-        if not 1 <= spec.segments_max <= 10:
-            raise BadInput(f"segments_max={spec.segments_max}: an SMS has 1 to 10 segments")
+        if not 1 <= spec.segments_max <= SEGMENTS_MAX:
+            raise BadInput(
+                f"segments_max={spec.segments_max}: an SMS has 1 to {SEGMENTS_MAX} segments"
+            )
         if spec.expires_at_ms and spec.expires_at_ms <= self._clock.now_ms():
             raise BadCredential(f"credential {name!r} has expired already")
+
+
+def check_fields(channel: Channel, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
+    """Raise BadInput unless a credential has what those of its kind need, and nothing else."""
+    known = {field.name: field for field in channel.fields}
+    for name, text in (*spec.options.items(), *secrets.items()):
+        _ = checked(name, text, FIELD_MAX)  # whether stores take it
+        field, is_secret = known.get(name), name in secrets
+        if field is None or hasattr(spec, name):
+            near = nearest(name, known)
+            raise BadInput(f"a credential for {channel.name} has no field {name!r}{near}")
+        if field.sealed != is_secret:
+            word = "a secret: give it as one" if field.sealed else "no secret: give it as an option"
+            raise BadInput(f"{name} is {word}")
+    values = {**{name: getattr(spec, name, "") for name in known}, **spec.options, **secrets}
+    if missing := [name for name, field in known.items() if field.needed and not values[name]]:
+        raise BadInput(f"a credential for {channel.name} needs {', '.join(missing)}")
+    for name, field in known.items():
+        if values[name] and len(values[name]) < field.characters_min:
+            raise BadInput(
+                f"the {name} has {len(values[name])} characters: give all of it, which are at "
+                f"least {field.characters_min}"
+            )
+    channel.check(spec, secrets)
 
 
 def _view(one: Credential) -> CredentialView:
@@ -173,6 +234,8 @@ def _view(one: Credential) -> CredentialView:
         spec.segments_max,
         spec.price,
         spec.callback,
+        spec.options,
+        spec.secrets,
         spec.expires_at_ms,
         one.blocked_until_ms,
         one.block_reason,

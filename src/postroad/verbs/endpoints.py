@@ -95,7 +95,8 @@ class EndpointAdmin:
     ) -> NewEndpoint:
         """Make an endpoint. Its signing secret is made here, unless you bring one, and shown this
         once. With `ordered` its events go one after the other, in order of publishing."""
-        events, _ = event_store(self._store), self._sending.taking()  # whether the road is open
+        events = event_store(self._store)
+        _ = self._sending.taking()  # whether the road is open
         _ = read(url, self._transport.rules)  # whether it is one
         spec, hook, secrets = changed_endpoint(
             EndpointSpec(), Hook(url=url), HookSecrets(), options
@@ -209,6 +210,7 @@ class EndpointAdmin:
     async def delete(self, id: str, *, tenant: str = DEFAULT_TENANT) -> None:  # noqa: A002
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
         number = (await self._find(id, tenant)).row.id
+        # Its facts do not matter any more.
         _ = await self.disable(id, reason="it is being deleted", tenant=tenant)
         # However many they were, none is left.
         _ = await self._cancel_all(queue_name(number), tenant=tenant)

@@ -22,9 +22,9 @@ from postroad.model.errors import (
 )
 from postroad.model.event import (
     EventRow,
+    EventTarget,
     Publish,
     Published,
-    Target,
     digest_of,
     event_id,
     event_number,
@@ -198,7 +198,7 @@ class EventVerbs:
     def _made(
         self,
         asked: _Asked,
-        targets: tuple[Target, ...],
+        targets: tuple[EventTarget, ...],
         carried: Mapping[str, str],
         versions: tuple[int, int],
     ) -> Publish:

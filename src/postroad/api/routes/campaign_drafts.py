@@ -19,6 +19,8 @@ class EditRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     credential: Name | UnsetType = UNSET
     template: TemplateText | UnsetType = UNSET
+    subject: TemplateText | UnsetType = UNSET
+    html: TemplateText | UnsetType = UNSET
     recipient: Given | UnsetType = UNSET
     jobs: Jobs | UnsetType = UNSET
     failures_min: FailuresMin | UnsetType = UNSET

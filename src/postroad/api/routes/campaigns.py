@@ -5,39 +5,31 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Final
-from urllib.parse import parse_qsl
 
 from msgspec import Meta, Struct
 
 from postroad.api.progress import NDJSON
-from postroad.api.request import Request, Response, Stream
+from postroad.api.request import Request, Stream
 from postroad.api.routing import drop, fetch, give
+from postroad.api.uploads import file_name, save_upload
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
-from postroad.campaigns.rendering import CALLBACKS, RenderedMessage, is_called_back
 from postroad.model.campaign import Counts, HaltRule, Recipient
-from postroad.model.errors import BadInput, BodyTooLarge, Forbidden
-from postroad.model.foreign import clean
 from postroad.model.texts import ID_MAX, NAME_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
-from postroad.ports.channel import ChannelAnswer
 from postroad.verbs.campaign_status import CampaignStatus
+from postroad.verbs.campaign_trials import CallAnswer, Preview
 from postroad.verbs.campaigns import CampaignAdmin
 
 BIG: Final = 1 << 62
-UPLOAD_BYTES_MAX: Final = 2 << 30
-SIGNATURE_LETTERS: Final = 28
-FILE_NAME_MAX: Final = 100
-FILE_NAME_BYTES_MAX: Final = 250
-CALLBACK_PAIRS_MAX: Final = 200
 Number = Annotated[int, Meta(ge=1, le=BIG)]
 After = Annotated[int, Meta(ge=0, le=BIG, description="The number of the last one seen")]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
 State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
 Given = Annotated[Name, Meta(min_length=1)]
-TemplateText = Annotated[str, Meta(min_length=1, max_length=TEMPLATE_MAX)]
+TemplateText = Annotated[str, Meta(max_length=TEMPLATE_MAX)]
 Jobs = Annotated[int, Meta(ge=1, le=64)]
 FailuresMin = Annotated[int, Meta(ge=0, le=BIG)]
 Percent = Annotated[float, Meta(ge=0, le=100)]
@@ -48,11 +40,14 @@ MEDIA: Final = dict(zip(FORMATS, ("text/csv", NDJSON), strict=True))
 
 
 class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A campaign to be created."""
+    """A campaign to be created. `template` makes the text; a mail has a subject, and may have HTML
+    too."""
 
     name: Given
     credential: Name
-    template: TemplateText
+    template: TemplateText = ""
+    subject: TemplateText = ""
+    html: TemplateText = ""
     recipient: Given = "recipient"
     jobs: Jobs = 1
     failures_min: FailuresMin = 10
@@ -103,6 +98,8 @@ async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignS
         asked.name,
         credential=asked.credential,
         template=asked.template,
+        subject=asked.subject,
+        html=asked.html,
         recipient=asked.recipient,
         jobs=asked.jobs,
         halt=HaltRule(asked.failures_min, asked.failures_percent),
@@ -133,10 +130,6 @@ async def campaign_counts(request: Request, name: str) -> Counts:
     return await campaigns.exact(name, tenant=tenant)
 
 
-class CallbackForm(Struct, frozen=True):
-    """A provider's status callback, with the provider's own field names."""
-
-
 class CsvFile(Struct, frozen=True):
     """A CSV file; its first line names the columns."""
 
@@ -161,35 +154,10 @@ async def campaign_import(
     _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
     with TemporaryDirectory() as folder:
         path = Path(folder) / file_name(file)
-        await _save(request, path, UPLOAD_BYTES_MAX)
+        await save_upload(request, path)
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
         )
-
-
-def file_name(given: str) -> str:
-    """The user's own name of a file, which errors say, as one that any folder takes."""
-    name = clean(given.replace("\\", "/").rpartition("/")[2], FILE_NAME_MAX)
-    name = (
-        name.replace("\n", " ")
-        .replace("\r", " ")
-        .encode()[:FILE_NAME_BYTES_MAX]
-        .decode(errors="ignore")
-    )
-    return name if name.strip(". ") else "recipients.csv"
-
-
-async def _save(request: Request, path: Path, bytes_max: int) -> None:
-    too_large = BodyTooLarge(f"the file has more than {bytes_max} bytes: send it in parts")
-    if (request.content_length or 0) > bytes_max:
-        raise too_large
-    size = 0
-    with path.open("wb") as file:
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > bytes_max:
-                raise too_large
-            file.write(chunk)
 
 
 @drop("/v1/campaigns/{name}/import", scope=Scope.manage, status=204)
@@ -200,14 +168,14 @@ async def campaign_discard(request: Request, name: str) -> None:
 
 
 @fetch("/v1/campaigns/{name}/preview", scope=Scope.read)
-async def campaign_preview(request: Request, name: str, row: Number = 1) -> RenderedMessage:
+async def campaign_preview(request: Request, name: str, row: Number = 1) -> Preview:
     """Show the message for one recipient."""
     campaigns, tenant = _here(request)
     return await campaigns.preview(name, row, tenant=tenant)
 
 
 @give("/v1/campaigns/{name}/test", scope=Scope.manage)
-async def campaign_test(request: Request, asked: TestRequest, name: str) -> ChannelAnswer:
+async def campaign_test(request: Request, asked: TestRequest, name: str) -> CallAnswer:
     """Send one recipient's message to another address; it is not counted."""
     campaigns, tenant = _here(request)
     return await campaigns.test_send(name, asked.to, asked.row, tenant=tenant)
@@ -310,38 +278,6 @@ async def campaign_export(
     return Stream(pieces(), media_type=MEDIA[format])
 
 
-@give(
-    f"{CALLBACKS}/{{campaign}}/{{n}}",
-    scope=None,
-    status=204,
-    takes=CallbackForm,
-    takes_media="application/x-www-form-urlencoded",
-)
-async def campaign_callback(request: Request, campaign: int, n: int) -> Response[None]:
-    """Receive a provider's status callback for one message, signed with the credential's token."""
-    stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
-    road = request.road
-    signature = request.headers.get("x-twilio-signature", "")
-    signable = len(signature) == SIGNATURE_LETTERS and 0 < campaign < BIG and 0 < n < BIG
-    credential = await road.campaign_service.store.credential_of(campaign) if signable else None
-    if credential is None or not is_called_back(credential):
-        raise stranger  # whoever it is, nothing of theirs is read
-    if not await road.campaigns.callback(campaign, n, _form(await request.body()), signature):
-        raise stranger
-    return Response(None, status=204)
-
-
-def _form(body: bytes) -> dict[str, str]:
-    """The signature is one over what the form says, so a stranger's is read too: a short one."""
-    try:
-        pairs = parse_qsl(
-            body.decode(errors="replace"), keep_blank_values=True, max_num_fields=CALLBACK_PAIRS_MAX
-        )
-    except ValueError:
-        raise BadInput(f"a callback has at most {CALLBACK_PAIRS_MAX} fields") from None
-    return dict(pairs)
-
-
 ROUTES: Final = (
     campaign_create,
     campaign_list,
@@ -362,5 +298,4 @@ ROUTES: Final = (
     campaign_lookup,
     campaign_recipients,
     campaign_export,
-    campaign_callback,
 )

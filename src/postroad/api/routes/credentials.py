@@ -8,17 +8,21 @@ from msgspec import Meta, Struct
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.credential import CredentialSpec
-from postroad.model.texts import Name, QueueName, Rate, SecretText
+from postroad.model.texts import FIELD_MAX, FIELDS_MAX, Id, Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
 from postroad.verbs.credentials import CredentialView, moment_ms
+
+Fields = Annotated[
+    dict[Id, Annotated[str, Meta(max_length=FIELD_MAX)]], Meta(max_length=FIELDS_MAX)
+]
 
 
 class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A credential to be stored. It is checked first, and its secret is never shown again."""
 
     name: Annotated[str, Meta(min_length=1, max_length=100)]
-    secret: SecretText
-    kind: Annotated[str, Meta(pattern="^(twilio|webhook)$")] = "twilio"
+    secret: SecretText = ""
+    kind: Id = "sms"
     provider: QueueName = ""
     account: Name = ""
     sender: Name = ""
@@ -27,6 +31,10 @@ class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
     price: Annotated[float, Meta(ge=0)] = 0.0
     callback: QueueName = ""
     expires_at: datetime | None = None
+    options: Fields = {}
+    """Fields that only credentials of this kind have."""
+    secrets: Fields = {}
+    """Its secrets beside the main one."""
 
 
 class Checked(Struct, frozen=True):
@@ -47,9 +55,16 @@ async def credential_put(request: Request, asked: CredentialRequest) -> Credenti
         asked.price,
         moment_ms(asked.expires_at) if asked.expires_at else 0,
         asked.callback,
+        asked.options,
     )
-    credentials, tenant = request.road.credentials, request.tenant
-    return await credentials.put(asked.name, spec, asked.secret, kind=asked.kind, tenant=tenant)
+    return await request.road.credentials.put(
+        asked.name,
+        spec,
+        asked.secret,
+        secrets=asked.secrets,
+        kind=asked.kind,
+        tenant=request.tenant,
+    )
 
 
 @fetch("/v1/credentials", scope=Scope.read)

@@ -23,7 +23,7 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     url: QueueName | UnsetType = UNSET
     types: Types | UnsetType = UNSET
     channels: Types | UnsetType = UNSET
-    filter: dict[str, Any] | UnsetType | None = UNSET
+    filter: dict[QueueName, Any] | UnsetType | None = UNSET
     description: ErrorText | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
     headers: Headers | UnsetType = UNSET
@@ -44,7 +44,7 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     url: QueueName
     types: Types = ()
     channels: Types = ()
-    filter: dict[str, Any] | None = None
+    filter: dict[QueueName, Any] | None = None
     description: ErrorText = ""
     metadata: Metadata = {}
     headers: Headers = {}

@@ -44,7 +44,7 @@ class EventTypeRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: Name
     description: Annotated[str, Meta(max_length=2_000)] = ""
-    schema: dict[str, Any] | None = None
+    schema: dict[Name, Any] | None = None
     warn: bool = False
     archived: bool = False
 
@@ -52,8 +52,8 @@ class EventTypeRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class OpenApiRequest(Struct, frozen=True):
     """An OpenAPI 3.1 document, of which `webhooks` and shared schemas are read."""
 
-    webhooks: dict[str, Any]
-    components: dict[str, Any] = {}
+    webhooks: dict[Name, Any]
+    components: dict[Name, Any] = {}
 
 
 @give("/v1/events", scope=Scope.send, much=True, status=201, also=(200,), audited=False)

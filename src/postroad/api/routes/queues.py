@@ -9,9 +9,10 @@ from postroad.api.paging import After, Limit
 from postroad.api.request import Request
 from postroad.api.routing import fetch, give
 from postroad.model.explain import LaneExplanation, QueueExplanation
-from postroad.model.texts import QUEUE_MAX, QueueName, Rate
+from postroad.model.texts import QUEUE_MAX, Id, QueueName, Rate
 from postroad.model.tokens import Scope
 from postroad.verbs.inspection import LanePage, LevelRow, QueuePage
+from postroad.verbs.limits import LimitOptions
 
 OneQueue = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX)]
 LaneNumber = Annotated[int, Meta(ge=1, le=(1 << 62))]
@@ -31,11 +32,13 @@ class LaneRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class QueueLimit(Struct, frozen=True, forbid_unknown_fields=True):
-    """The limit of a queue, as `50/s` or `50/s,1000/h`; null lifts it."""
+    """The limit of a queue, as `50/s` or `50/s,1000/h`; null, without hours, lifts it."""
 
     queue: QueueName
     rate: Rate | None
     cost: Cost = 1
+    hours: Id = ""
+    zone: Id = ""
 
 
 class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,6 +47,8 @@ class LaneLimit(Struct, frozen=True, forbid_unknown_fields=True):
     lane: LaneNumber
     rate: Rate | None
     cost: Cost = 1
+    hours: Id = ""
+    zone: Id = ""
 
 
 class ControlAnswer(Struct, frozen=True):
@@ -114,8 +119,7 @@ async def unblock_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
 @give("/v1/queues:limit", scope=Scope.manage)
 async def limit_queue(request: Request, asked: QueueLimit) -> ControlAnswer:
     """Limit how many tries of a queue start, in the whole fleet, from now on."""
-    tenant = request.tenant
-    await request.road.limit(asked.queue, asked.rate, cost=asked.cost, tenant=tenant)
+    await request.road.limit(asked.queue, asked.rate, tenant=request.tenant, **_options(asked))
     return ControlAnswer("limited", queue=asked.queue)
 
 
@@ -143,9 +147,13 @@ async def unblock_lane(request: Request, asked: LaneRequest) -> ControlAnswer:
 @give("/v1/lanes:limit", scope=Scope.manage)
 async def limit_lane(request: Request, asked: LaneLimit) -> ControlAnswer:
     """Limit how many tries start on all lanes with this lane's credential."""
-    tenant = request.tenant
-    await request.road.lanes.limit(asked.lane, asked.rate, cost=asked.cost, tenant=tenant)
+    lanes, tenant = request.road.lanes, request.tenant
+    await lanes.limit(asked.lane, asked.rate, tenant=tenant, **_options(asked))
     return ControlAnswer("limited", lane=asked.lane)
+
+
+def _options(asked: QueueLimit | LaneLimit) -> LimitOptions:
+    return {"cost": asked.cost, "hours": asked.hours, "zone": asked.zone}
 
 
 ROUTES: Final = (

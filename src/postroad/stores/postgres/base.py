@@ -162,10 +162,10 @@ class PostgresBase(Statements):
         self._check_open()
         return await self._side.select(label, name, *values)
 
-    async def changes(self, label: str, name: str, *values: Value) -> bool:
-        """Run a statement; answers whether it changed anything."""
+    async def count(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns what it changed; answers how many rows."""
         self._check_open()
-        return await self._side.changes(label, name, *values)
+        return await self._side.count(label, name, *values)
 
     async def insert(self, label: str, name: str, *values: Value) -> int:
         """Run a statement that returns the number of its row."""

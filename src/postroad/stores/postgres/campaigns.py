@@ -102,9 +102,13 @@ class PostgresJobs(CampaignConnections):
         rows = await self._results.rows("campaigns", "ops_record", values)
         return COUNTS.decode(rows[0][0]) if rows[0][0] else Counts()
 
-    async def reap(self, heirs: Sequence[int] = ()) -> int:  # noqa: ARG002 - leases alone count
+    async def reap(
+        self,
+        heirs: Sequence[int] = (),  # noqa: ARG002 - leases alone count
+        repeats: Sequence[str] = (),
+    ) -> int:
         """Free the jobs of owners that were silent for too long."""
-        return int((await self._one("jobs_reap"))[0])
+        return int((await self._one("jobs_reap", list(repeats)))[0])
 
     async def log(self) -> list[str]:
         """Finalise campaigns whose jobs are over."""

@@ -148,9 +148,9 @@ class StoreConnection(Statements):
         """Run a statement; answers its rows."""
         return [tuple(row) for row in await self.rows(label, name, values)]
 
-    async def changes(self, label: str, name: str, *values: Value) -> bool:
-        """Run a statement that returns what it changed; answers whether there was any."""
-        return bool(await self.rows(label, name, values))
+    async def count(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement that returns what it changed; answers how many rows."""
+        return len(await self.rows(label, name, values))
 
     async def insert(self, label: str, name: str, *values: Value) -> int:
         """Run a statement that returns the number of its row."""

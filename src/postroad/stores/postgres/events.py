@@ -43,6 +43,7 @@ class PostgresEvents(EventTables, PostgresBase):
     async def event_type_put(self, kinds: Sequence[EventType]) -> None:
         """Store event types."""
         columns = zip(*[type_row(kind) for kind in kinds], strict=True)
+        # The function answers nothing.
         _ = await self._one(self._side, "events", "event_type_put", *map(list, columns))
 
     async def publish(self, publish: Publish) -> Published:

@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from postroad.model.entities import Queue
 from postroad.model.facts import LaneFacts, MessageFacts, PaceFacts, QueueFacts
 from postroad.stores.postgres.base import PostgresBase
 
@@ -27,7 +28,7 @@ class PostgresInsight(PostgresBase):
         """All that is known about a tenant's message."""
         text = await self._one(self._side, "insight", "message_facts", tenant, number)
         facts = MESSAGE.decode(text) if text else None
-        if facts is None or facts.live is None or not facts.queue.ledgers:
+        if facts is None or facts.live is None or not _limited(facts.queue):
             return facts
         return replace(facts, paces=await self._paces(facts.queue.id, facts.queue.lanes[0]))
 
@@ -35,7 +36,7 @@ class PostgresInsight(PostgresBase):
         """A queue and what waits in it."""
         text = await self._one(self._side, "insight", "queue_facts", tenant, name)
         facts = QUEUE.decode(text) if text else None
-        if facts is None or not facts.queue.ledgers:
+        if facts is None or not _limited(facts.queue):
             return facts
         return replace(facts, paces=await self._paces(facts.queue.id, facts.queue.lanes[0]))
 
@@ -54,3 +55,7 @@ class PostgresInsight(PostgresBase):
     async def _paces(self, queue: int, lane: int) -> tuple[PaceFacts, ...]:
         """Read the limits, a moment later than the rest: in use they change all the time."""
         return PACES.decode(await self._one(self._side, "insight", "paces", queue, lane))
+
+
+def _limited(queue: Queue) -> bool:
+    return bool(queue.ledgers or queue.hours)

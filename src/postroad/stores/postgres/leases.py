@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, field
 from postroad.model.block import Block, BlockKind
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Lane, LaneKey, Policy, Queue, Rung
+from postroad.model.hours import OpenHours
 from postroad.model.record import Claim, Look, LostWorker, Reading, Reaped, Release, View, Want
 from postroad.model.tenant_turns import soon_again
 from postroad.ports.store import Levels, Names
@@ -98,7 +99,8 @@ class ReadQueue(Struct, frozen=True, array_like=True, gc=False):
     block_reason: str = ""
     block_streak: int = 0
     block_since: int = 0
-    ledgers: tuple[int, ...] = ()
+    limits: tuple[tuple[int, ...], tuple[OpenHours, ...]] = ((), ())
+    """The ledgers of its limits, and their hours."""
 
     def queue(self) -> Queue:
         """The queue as the owner of a lane knows it."""
@@ -107,7 +109,7 @@ class ReadQueue(Struct, frozen=True, array_like=True, gc=False):
             spell = (self.block_reason, self.block_streak, self.block_since)
             block = Block(BlockKind(self.block_kind), self.block_until, *spell)
         who = (self.id, self.tenant, self.name, policy_of(bytes(self.policy)), self.lanes)
-        return Queue(*who, block, self.paused, self.resumed_at, self.ledgers)
+        return Queue(*who, block, self.paused, self.resumed_at, *self.limits)
 
 
 class LookAnswer(StoreAnswer, frozen=True):

@@ -6,6 +6,8 @@ from typing import Final
 import msgspec
 
 from postroad.model.entities import LaneKey
+from postroad.model.hours import OpenHours
+from postroad.model.named_limits import NamedLimit, NewLimit
 from postroad.model.pace import Ask, Limit, Reserved
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 
@@ -36,17 +38,42 @@ class PostgresPacing(PostgresBase):
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
         """Set a queue's own limit; None lifts it."""
-        text = await self._one(self._side, "control", "limit_queue", queue, *_values(limit))
-        _ = self._read_answer(text, LIMITED)  # its rings are passed on
+        _ = await self._limit("limit_queue", limit, queue)  # a queue that is gone is an error
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
         """Set the limit of a lane's credential; False when there is no such lane."""
-        text = await self._one(self._side, "control", "limit_lane", lane, *_values(limit))
+        return await self._limit("limit_lane", limit, lane)
+
+    async def put_limit(self, new: NewLimit) -> None:
+        """Set a named limit, for the lanes that its pattern means."""
+        values = (new.tenant, new.name, new.lanes, new.until_ms)
+        _ = await self._limit("limit_name", new.limit, *values)  # it is known now
+
+    async def drop_limit(self, tenant: str, name: str) -> bool:
+        """Lift a named limit; False when there is none."""
+        return await self._limit("limit_name", None, tenant, name, "", 0)
+
+    async def named_limits(self, tenant: str | None) -> list[NamedLimit]:
+        """List the named limits of a tenant, or of all, that have not ended."""
+        self._check_open()
+        rows = await self._side.rows("control", "named_limits", (tenant,))
+        return [NamedLimit(*row.values()) for row in rows]
+
+    async def _limit(self, query: str, limit: Limit | None, *key: int | str) -> bool:
+        """Write a limit by its key, and pass its rings on; False when there is no such thing."""
+        text = await self._one(self._side, "control", query, *key, _packed(limit))
         return self._read_answer(text, LIMITED).known
 
 
-def _values(limit: Limit | None) -> tuple[str, int, int, str]:
-    if limit is None:
-        return "", 1, 0, "[]"
-    counted = msgspec.json.encode(limit.counted).decode()
-    return limit.text, limit.cost, limit.spacing_us, counted
+def _packed(limit: Limit | None) -> str:
+    new = limit or Limit("", ())
+    hours = new.hours or OpenHours("", "")
+    values = {
+        "spec": new.text,
+        "cost": new.cost,
+        "spacing_us": new.spacing_us,
+        "counted": new.counted,
+        "hours": hours.text,
+        "zone": hours.zone,
+    }
+    return msgspec.json.encode(values).decode()

@@ -19,6 +19,7 @@ from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
 from postroad.stores.postgres.webhooks import PostgresWebhooks
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
 
@@ -40,6 +41,7 @@ class PostgresStore(
     StoredHeaders,
     PostgresMailboxes,
     TokenTable,
+    SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,
     PostgresEvents,

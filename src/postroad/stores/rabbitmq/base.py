@@ -144,10 +144,8 @@ class RabbitBase:
         them."""
         while True:
             await self.clock.sleep(FRESH_S)
-            held = {entry.message.queue for entry in self.delivered.messages.values()}
-            queues = [self.delivered.queues[number] for number in held]
             try:
-                await self.queue_cache.refresh([(queue.tenant, queue.name) for queue in queues])
+                await self.queue_cache.reread_held()
             except StoreError as error:
                 # A pause or block may take effect late.
                 self.log.store_failed("read the queues", error)

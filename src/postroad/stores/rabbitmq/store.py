@@ -10,6 +10,7 @@ from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.errors import NotDead, NotOnRabbitMQ, StoreError, Unroutable
 from postroad.model.ids import to_text
+from postroad.model.named_limits import NewLimit
 from postroad.model.pace import Limit
 from postroad.model.privacy import Erasure
 from postroad.model.record import Collected, Swept
@@ -162,6 +163,22 @@ class RabbitControl(RabbitBase):
         await self._lane_changed(lane)
         return found
 
+    async def put_limit(self, new: NewLimit) -> None:
+        """Set a named limit."""
+        await self.state.put_limit(new)
+        await self._limits_changed()
+
+    async def drop_limit(self, tenant: str, name: str) -> bool:
+        """Lift a named limit; False when there is none."""
+        found = await self.state.drop_limit(tenant, name)
+        await self._limits_changed()
+        return found
+
+    async def _limits_changed(self) -> None:
+        self.queue_cache.forget()
+        await self.queue_cache.reread_held()
+        self.parking.look()
+
     async def _changed(self, queue: int) -> None:
         await self.queue_cache.reread(queue)
         self.parking.look()
@@ -255,9 +272,12 @@ class RabbitStore(
         self.list_indexed_ms = state.list_indexed_ms
         self.bodies, self.body_of_unfinished = state.bodies, state.body_of_unfinished
         self.reserve, self.ledgers = state.reserve, state.ledgers
+        self.named_limits = state.named_limits
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.suppress, self.unsuppress = state.suppress, state.unsuppress
+        self.suppressed, self.suppression_page = state.suppressed, state.suppression_page
         self.audit_add, self.audit_end = state.audit_add, state.audit_end
         self.audit_page, self.audit_retain = state.audit_page, state.audit_retain
         self.erasure_add, self.erasures_waiting = state.erasure_add, state.erasures_waiting

@@ -110,9 +110,9 @@ class SqliteBase(Statements):
         """Run a statement in the reader's transaction; answers its rows."""
         return await self.read(label, lambda db: db.all(name, *values))
 
-    async def changes(self, label: str, name: str, *values: Value) -> bool:
-        """Run a statement; answers, when it is on the disk, whether it changed any row."""
-        return await self.write(label, lambda db: db.changed(name, *values) > 0, durable=True)
+    async def count(self, label: str, name: str, *values: Value) -> int:
+        """Run a statement; answers, when it is on the disk, how many rows it changed."""
+        return await self.write(label, lambda db: db.changed(name, *values), durable=True)
 
     async def insert(self, label: str, name: str, *values: Value) -> int:
         """Run a statement; answers, when it is on the disk, the number of its row."""

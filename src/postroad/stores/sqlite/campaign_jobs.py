@@ -92,13 +92,14 @@ def _values(result: CallResult) -> tuple[int | str, ...]:
     )
 
 
-def reap(db: Database, only_owner: int, now_ms: int) -> int:
+def reap(db: Database, only_owner: int, repeats: Sequence[str], now_ms: int) -> int:
     """Free the jobs of lost owners; answers how many. What they had begun is uncertain, or queued
-    again where recipients recognise a repeated call."""
+    again on the channels where recipients recognise a repeated call."""
+    channels = text(list(repeats))
     lost = db.all("jobs_lost", now_ms, only_owner)
     for job, campaign in lost:
         begun = db.all("ops_begun", job)
-        if db.number("campaign_repeatable", campaign):
+        if db.number("campaign_goes_by", campaign, channels):
             for n, tries, _ in begun:
                 db.run("op_back", campaign, n, tries)
         else:

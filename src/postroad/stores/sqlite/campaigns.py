@@ -133,10 +133,10 @@ class SqliteCampaignJobs(CampaignFile):
         """Write results of calls."""
         return await self._write(campaign_jobs.record, campaign, results)
 
-    async def reap(self, heirs: Sequence[int] = ()) -> int:
+    async def reap(self, heirs: Sequence[int] = (), repeats: Sequence[str] = ()) -> int:
         """Free the jobs of owners that were not heard from."""
         only_owner = heirs[0] if heirs else 0
-        return await self._write(campaign_jobs.reap, only_owner, self._now_ms)
+        return await self._write(campaign_jobs.reap, only_owner, repeats, self._now_ms)
 
     async def log(self) -> list[str]:
         """Finalise campaigns whose jobs are over."""

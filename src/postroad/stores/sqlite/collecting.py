@@ -1,9 +1,9 @@
 """Queues that nobody used for long are deleted, on a daily walk over all of them, in slices."""
 
 from postroad.model.record import Collected
-from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
 from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.pacing import drop_ledger
 
 
 def collect(db: Database, now_ms: int, unused_ms: int) -> Collected:
@@ -40,9 +40,7 @@ def delete_queue(db: Database, queue: int) -> None:
     db.run("numbers_note", queue)
     ledger = db.number("pace_of_queue", queue)
     if ledger is not None:
-        db.run("pace_counts_drop", ledger)
-        db.run("pace_shares_drop", ledger, NEVER)
-        db.run("pace_drop", ledger)
+        drop_ledger(db, ledger)
     for each in ("keys_delete", "unused_forget", "rungs_delete", "queue_lanes_delete"):
         db.run(each, queue)
     db.run("queue_delete", queue)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,6 +54,7 @@ class Database:
         create_private(path)
         with named_errors(path):
             self.connection = apsw.Connection(str(path))
+            self.connection.create_scalar_function("sha256", _sha256, 1, deterministic=True)
             self._check_ours()
             self._prepare(readonly=readonly)
 
@@ -127,6 +129,11 @@ class Database:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+
+def _sha256(*texts: Any) -> str:
+    """What PostgreSQL has of its own."""
+    return sha256(texts[0].encode()).hexdigest()
 
 
 @contextmanager

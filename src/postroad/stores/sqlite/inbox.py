@@ -8,6 +8,7 @@ import msgspec
 from postroad.model.block import Block, BlockKind
 from postroad.model.entities import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
 from postroad.model.errors import QueueGone
+from postroad.model.hours import OpenHours
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.states import NEVER
 from postroad.model.unused import GONE
@@ -65,19 +66,27 @@ def queue_row(db: Database, tenant: str, name: str) -> Row | None:
 def read_queue(db: Database, row: Row) -> Queue:
     """A queue from its row."""
     number, tenant, name, policy, paused_at, kind, until, reason, streak, since, *rest = row
-    resumed_at, *ledgers = rest
+    resumed_at, limited = rest
+    lanes = tuple(lane for (lane,) in db.all("queue_lanes", number))
+    limits = limits_of(db, number, lanes[0]) if limited else []
     block = Block(BlockKind(kind), until, reason, streak, since) if kind else None
     return Queue(
         id=number,
         tenant=tenant,
         name=name,
         policy=POLICY_DECODER.decode(policy),
-        lanes=tuple(lane for (lane,) in db.all("queue_lanes", number)),
+        lanes=lanes,
         block=block,
         paused=bool(paused_at),
         resumed_at_ms=resumed_at,
-        ledgers=tuple(ledger for ledger in ledgers if ledger),
+        ledgers=tuple(limit[0] for limit in limits if limit[5]),
+        hours=tuple(OpenHours(*limit[7:9]) for limit in limits if limit[7]),
     )
+
+
+def limits_of(db: Database, queue: int, lane: int) -> list[Row]:
+    """The rows of all limits of a queue: those of its lane, then its own."""
+    return db.all("paces_of_lane", lane) + db.all("pace_of_queue", queue)
 
 
 def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:

@@ -7,6 +7,7 @@ import msgspec
 
 from postroad.model.entities import LaneKey
 from postroad.model.facts import PaceFacts
+from postroad.model.named_limits import NamedLimit, NewLimit
 from postroad.model.pace import (
     NEVER_US,
     PRESENT_US,
@@ -45,8 +46,8 @@ class SqlitePacing(SqliteBase):
     async def ledgers(self, key: LaneKey) -> tuple[int, ...]:
         """The ledgers that a start on this credential takes a slot of."""
         values = (key.tenant, key.transport, key.server, key.credential)
-        row = await self.read("pace", lambda db: db.one("pace_of_key", *values))
-        return (row[0],) if row and row[5] else ()
+        rows = await self.read("pace", lambda db: db.all("paces_of_key", *values))
+        return tuple(number for (number,) in rows)
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
         """A queue's own limit from now on; None lifts it."""
@@ -60,9 +61,28 @@ class SqlitePacing(SqliteBase):
             "control", lambda db: _limit_lane(db, lane, limit, now_us), durable=True
         )
 
+    async def put_limit(self, new: NewLimit) -> None:
+        """A named limit from now on, for the lanes that its pattern means."""
+        now_us = self.clock.now_ms() * 1000
+        await self.write("control", lambda db: _put_limit(db, new, now_us), durable=True)
+
+    async def drop_limit(self, tenant: str, name: str) -> bool:
+        """Lift a named limit; False when there is none."""
+        now_us = self.clock.now_ms() * 1000
+        return await self.write(
+            "control", lambda db: _drop_limit(db, tenant, name, now_us), durable=True
+        )
+
+    async def named_limits(self, tenant: str | None) -> list[NamedLimit]:
+        """The named limits of a tenant, or of all, that have not ended."""
+        now_ms = self.clock.now_ms()
+        rows = await self.read("control", lambda db: db.all("named_limits", tenant, now_ms))
+        return [NamedLimit(*row) for row in rows]
+
 
 def _reserve(db: Database, ask: Ask, now_us: int) -> Grant:
-    rows = [row for number in ask.ledgers if (row := db.one("pace_by_id", number)) and row[5]]
+    found = [db.one("pace_by_id", number) for number in ask.ledgers]
+    rows = [row for row in found if row and row[5] and not 0 < row[9] * 1000 <= now_us]
     if not rows:  # the limit is gone, and this process does not know yet
         return Grant(tuple([now_us] * ask.starts))
     ledgers = [read_ledger(db, row) for row in rows]
@@ -95,16 +115,16 @@ def _write_counts(
 
 def read_ledger(db: Database, row: Row) -> Ledger:
     """A ledger from its row."""
-    number, cost, spacing_us, counted, next_us = row[:5]
+    number, cost, spacing_us, counted, next_us, *_, until_ms = row
     windows = COUNTED.decode(counted)
     rows = db.all("pace_counts", number) if windows else []
     used = {(length_us, bucket): count for length_us, bucket, count in rows}
-    return Ledger(number, cost, spacing_us, windows, next_us, used)
+    return Ledger(number, cost, spacing_us, windows, next_us, used, until_ms * 1000)
 
 
 def _limit_queue(db: Database, queue: int, limit: Limit | None, now_us: int) -> None:
     check_queue(db, queue)
-    _limit(db, "queue", queue, limit, now_us)
+    _ = _limit(db, "queue", limit, now_us, queue)  # its number
     for (lane,) in db.all("queue_lanes", queue):
         recording.touch_lane(db, lane)
 
@@ -112,31 +132,72 @@ def _limit_queue(db: Database, queue: int, limit: Limit | None, now_us: int) -> 
 def _limit_lane(db: Database, lane: int, limit: Limit | None, now_us: int) -> bool:
     alike = db.all("lanes_alike", lane)
     if alike:
-        _limit(db, "lane", lane, limit, now_us)
+        _ = _limit(db, "lane", limit, now_us, lane)  # its number
     for (number,) in alike:
         recording.touch_lane(db, number)
     return bool(alike)
 
 
-def _limit(db: Database, kind: str, number: int, limit: Limit | None, now_us: int) -> None:
-    row = db.one(f"pace_of_{kind}", number)
-    counted = msgspec.json.encode(limit.counted if limit else ()).decode()
-    values = (limit.text, limit.cost, limit.spacing_us) if limit else ("", 1, 0)
+def _limit(db: Database, kind: str, limit: Limit | None, now_us: int, *key: int | str) -> int:
+    """Change a limit by its kind and key, or make it; answers its number."""
+    row = db.one(f"pace_of_{kind}", *key)
     if row is None:
-        db.run(f"pace_insert_{kind}", number, *values, counted)
-        return
-    next_us = resumed_us(row[4], row[2], values[2], now_us)
-    db.run("pace_change", row[0], *values, counted, next_us)
+        db.run(f"pace_insert_{kind}", *key)
+        row = db.one(f"pace_of_{kind}", *key)
+    if row is None:  # pragma: no cover - it was just written in this transaction
+        raise LookupError(key)
+    new = limit or Limit("", ())
+    hours = (new.hours.text, new.hours.zone) if new.hours else ("", "")
+    counted = msgspec.json.encode(new.counted).decode()
+    next_us = resumed_us(row[4], row[2], new.spacing_us, now_us)
+    values = (new.text, new.cost, new.spacing_us, counted, *hours, next_us)
+    db.run("pace_change", row[0], *values)
     db.run("pace_shares_drop", row[0], NEVER)
+    return int(row[0])
+
+
+def _put_limit(db: Database, new: NewLimit, now_us: int) -> None:
+    for (ended,) in db.all("named_ended", now_us // 1000):
+        drop_ledger(db, ended)
+    number = _limit(db, "name", new.limit, now_us, new.tenant, new.name)
+    _touch_named(db, number)  # those that it was for
+    db.run("pace_place", number, new.lanes, new.until_ms)
+    _touch_named(db, number)
+
+
+def _drop_limit(db: Database, tenant: str, name: str, now_us: int) -> bool:
+    known = [row[0] for row in db.all("named_limits", tenant, now_us // 1000)]
+    if name not in known:
+        return False
+    _touch_named(db, _limit(db, "name", None, now_us, tenant, name))
+    return True
+
+
+def _touch_named(db: Database, number: int) -> None:
+    for (lane,) in db.all("named_lanes", number):
+        recording.touch_lane(db, lane)
+
+
+def drop_ledger(db: Database, ledger: int) -> None:
+    """Delete a limit with all that was counted."""
+    db.run("pace_counts_drop", ledger)
+    db.run("pace_shares_drop", ledger, NEVER)
+    db.run("pace_drop", ledger)
 
 
 def pace_facts(db: Database, queue: int, lane: int, now_ms: int) -> tuple[PaceFacts, ...]:
     """The limits that a queue and a lane stand under, and how far they are used."""
-    found = ((True, db.one("pace_of_lane", lane)), (False, db.one("pace_of_queue", queue)))
-    return tuple(_facts(db, row, now_ms, shared=shared) for shared, row in found if row and row[5])
+    own = db.all("pace_of_queue", queue)
+    rows = [(True, row) for row in db.all("paces_of_lane", lane)] + [(False, row) for row in own]
+    return tuple(
+        _facts(db, row, now_ms, shared=shared)
+        for shared, row in rows
+        if (row[5] or row[7]) and not 0 < row[9] <= now_ms
+    )
 
 
 def _facts(db: Database, row: Row, now_ms: int, *, shared: bool) -> PaceFacts:
     ledger = read_ledger(db, row)
     full_ms = full_us(ledger, ledger.cost, now_ms * 1000) // 1000
-    return PaceFacts(shared, row[5], ledger.cost, ledger.next_us // 1000, full_ms)
+    until_ms = ledger.next_us // 1000 if row[5] else 0
+    return PaceFacts(shared, row[5], ledger.cost, until_ms, full_ms, *row[6:10])

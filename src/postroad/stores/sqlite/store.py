@@ -39,6 +39,7 @@ from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
+from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
 RETAIN_SLICE: Final = 1_000
@@ -232,6 +233,7 @@ class SqliteStore(
     StoredHeaders,
     SqliteMailboxes,
     TokenTable,
+    SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,
     SqliteEvents,

@@ -1,1 +1,1 @@
-"""SMS through a provider's HTTP API in Twilio's form."""
+"""SMS and WhatsApp through a provider's HTTP API in Twilio's form."""

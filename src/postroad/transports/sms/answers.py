@@ -5,10 +5,19 @@ from typing import Final, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from postroad.model.campaign import RowState
-from postroad.model.outcome import Kind
-from postroad.ports.channel import ChannelAnswer
+from postroad.model.outcome import (
+    Kind,
+    Outcome,
+    ProviderAnswer,
+    failed,
+    quota,
+    refused,
+    rejected,
+    unknown,
+    unreachable,
+)
 from postroad.transports.webhook.answers import waits_ms
 
 SUB_TYPES: Final = {
@@ -32,6 +41,10 @@ SUB_TYPES: Final = {
     "30006": "landline",
     "30007": "filtered",
 }
+FOR_EVER: Final = frozenset(
+    ("bad_number", "unsubscribed", "not_mobile", "too_long", "landline", "unknown_handset")
+)
+"""What another try cannot change."""
 THROTTLED: Final = frozenset(code for code, kind in SUB_TYPES.items() if kind == "throttled")
 SID_MAX: Final = 200
 CODE_MAX: Final = 20
@@ -59,29 +72,29 @@ TAKEN: Final = msgspec.json.Decoder(SmsAccepted)
 REFUSED: Final = msgspec.json.Decoder(SmsRefused)
 
 
-def judge(status: int, headers: Mapping[str, str], body: bytes) -> ChannelAnswer:
+def judge(status: int, headers: Mapping[str, str], body: bytes) -> Outcome:
     """What a status and its body mean."""
     if 200 <= status < 300:
-        return _taken(body)
-    refused = read_json(REFUSED, body) or SmsRefused()
-    code = str(refused.code or status)[:CODE_MAX]
-    sub_type = SUB_TYPES.get(code, "")
-    error = refused.message
+        return _taken(status, body)
+    said = read_json(REFUSED, body) or SmsRefused()
+    code = str(said.code or status)[:CODE_MAX]
+    sub_type, error = SUB_TYPES.get(code, ""), said.message or f"the provider answered {status}"
     if status == 429 or code in THROTTLED:
-        return ChannelAnswer(
-            RowState.unsent, Kind.quota, "", code, "throttled", error, retry_after_ms(headers)
-        )
-    if status in (401, 403) or code in CREDENTIAL:
-        return ChannelAnswer(RowState.unsent, Kind.rejected, "", code, "credential", error)
-    if 400 <= status < 500:
-        return ChannelAnswer(RowState.failed, Kind.failed, "", code, sub_type or "refused", error)
-    # A 5xx (and a redirect, which nobody follows) may hide a message that was taken.
-    return ChannelAnswer(RowState.uncertain, Kind.unknown, "", code, "no_clear_answer", error)
+        outcome, sub_type = quota(error, after_ms=retry_after_ms(headers)), "throttled"
+    elif status in (401, 403) or code in CREDENTIAL:
+        return refused(error, ProviderAnswer("", code, "credential"), status=status)
+    elif 400 <= status < 500:
+        outcome = rejected(error) if sub_type in FOR_EVER else failed(error)
+        sub_type = sub_type or "refused"
+    else:  # a 5xx (and a redirect, which nobody follows) may hide a message that was taken
+        outcome, sub_type = unknown(error), "no_clear_answer"
+    return replace(outcome, status=status, provider=ProviderAnswer("", code, sub_type))
 
 
-def _taken(body: bytes) -> ChannelAnswer:
+def _taken(status: int, body: bytes) -> Outcome:
     said = read_json(TAKEN, body)  # it was taken, whatever became of the answer
-    return ChannelAnswer(RowState.sent, Kind.delivered, said.sid[:SID_MAX] if said else "")
+    sid = said.sid[:SID_MAX] if said else ""
+    return Outcome(Kind.delivered, status=status, provider=ProviderAnswer(sid))
 
 
 def read_json(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T | None:
@@ -97,8 +110,8 @@ def retry_after_ms(headers: Mapping[str, str]) -> int:
     return min(waits_ms(headers.get("retry-after", "").strip()) or 0, AFTER_MAX_MS)
 
 
-def no_answer(said: str, *, sent: bool) -> ChannelAnswer:
+def no_answer(said: str, *, sent: bool) -> Outcome:
     """No answer came: certainly not sent when the connection was never made."""
     if not sent:
-        return ChannelAnswer(RowState.unsent, Kind.unreachable, sub_type="unreachable", error=said)
-    return ChannelAnswer(RowState.uncertain, Kind.unknown, sub_type="no_answer", error=said)
+        return replace(unreachable(said), provider=ProviderAnswer(sub_type="unreachable"))
+    return replace(unknown(said), provider=ProviderAnswer(sub_type="no_answer"))

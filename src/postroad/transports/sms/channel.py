@@ -1,140 +1,121 @@
-"""The channel to an SMS provider for one credential: it sends, checks and looks up."""
+"""SMS and WhatsApp: their credentials, numbers and texts, and what their providers report."""
 
+import hashlib
+import hmac
+import re
 from base64 import b64encode
-from typing import Final, TypeVar
-from urllib.parse import quote, quote_plus, urlencode
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import parse_qsl
 
 import msgspec
-from msgspec import Struct
 
-from postroad.model.campaign import RowState
-from postroad.model.errors import BadUrl, Shortage
-from postroad.model.outcome import Kind
-from postroad.ports.channel import BadCredential, ChannelAnswer, ChannelMessage
-from postroad.transports.sms.answers import SID_MAX, SmsAccepted, judge, no_answer, read_json
+from postroad.model.campaign import STATUSES
+from postroad.model.credential import SECRET, CredentialField, CredentialSpec, OpenCredential
+from postroad.model.entities import LaneKey, Policy
+from postroad.model.errors import BadInput
+from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
+from postroad.model.phone_number import normal_phone
+from postroad.model.recipients import Measured, RecipientCheck
+from postroad.model.sms_segments import count_segments
+from postroad.ports.channel import ProviderCall, ProviderReport
+from postroad.transports.sms.session import SmsSession, text_of
 from postroad.transports.vetted_http import VettedHttp
-from postroad.transports.webhook.connections import Fault
-from postroad.transports.webhook.requests import whole, written
-from postroad.transports.webhook.resolving import Unresolved
 
-FORM: Final = "application/x-www-form-urlencoded"
-LOOKUP_BYTES_MAX: Final = 1 << 20
-LOOKUP_ROWS: Final = 50
-NAME_MAX: Final = 200
-T = TypeVar("T")
-
-
-class Account(Struct, frozen=True):
-    """What a provider says about an account."""
-
-    friendly_name: str = ""
-    status: str = "active"
+SIGNATURE: Final = "x-twilio-signature"
+SIGNATURE_LETTERS: Final = 28
+CALLBACK_PAIRS_MAX: Final = 200
+TEXT_MAX: Final = 4_096
+"""Characters of a WhatsApp message."""
+FIELDS: Final = (
+    CredentialField("server", "The provider's address, as https://api.twilio.com.", needed=True),
+    CredentialField("account", "The id of the account there.", needed=True),
+    CredentialField("sender", "The number that messages come from.", needed=True),
+    # Whoever guesses it can sign callbacks. Twilio's have 32.
+    CredentialField(SECRET, "The account's token.", needed=True, sealed=True, characters_min=16),
+)
 
 
-class Found(Struct, frozen=True):
-    """Messages that a provider has."""
-
-    messages: tuple[SmsAccepted, ...] = ()
-
-
-ACCOUNTS: Final = msgspec.json.Decoder(Account)
-FOUND: Final = msgspec.json.Decoder(Found)
-
-
-class Login(Struct, frozen=True):
-    """Who sends, and where."""
-
-    server: str
-    account: str
-    token: str
-    sender: str
+PHONES: Final = RecipientCheck(normal_phone, re.compile(r"\+[0-9]{5,15}"))
 
 
 class SmsChannel:
-    """Sends POST requests to the provider at vetted addresses."""
+    """Text messages to telephone numbers."""
 
-    def __init__(self, login: Login, http: VettedHttp) -> None:
-        self._login = login
+    name = scheme = "sms"
+    fields = FIELDS
+    parts = ("text",)
+    recipients = PHONES
+    policy = Policy(at_most_once=True)
+    calls_max = 1
+    prefix = ""
+
+    def __init__(self, http: Callable[[], VettedHttp]) -> None:
         self._http = http
-        account = quote(login.account, safe="")
-        self._base = f"{login.server.rstrip('/')}/2010-04-01/Accounts/{account}"
-        self._messages = f"{self._base}/Messages.json"
-        self._from = f"From={quote_plus(login.sender)}"
-        secret = b64encode(f"{login.account}:{login.token}".encode()).decode()
-        self._headers = {"authorization": f"Basic {secret}"}
-        self._begun = b""
 
-    async def ready(self) -> None:
-        """The provider's address may be called."""
-        try:
-            _ = await self._http.to(self._http.target(self._base))  # whether it may be called
-        except (Unresolved, Shortage):
-            return  # each call will find out, and be taken for one that was not made
+    def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
+        """Nothing but its fields is needed."""
 
-    async def send(self, parcel: ChannelMessage) -> ChannelAnswer:
-        """One call."""
-        form = f"{self._from}&To={quote_plus(parcel.recipient)}&Body={quote_plus(parcel.body)}"
-        if parcel.callback:
-            form += f"&StatusCallback={quote_plus(parcel.callback)}"
-        try:
-            target = self._http.target(self._messages)
-            if (
-                not self._begun
-            ):  # written once: read and written for each call it took 160 µs of 240
-                self._begun = written("POST", target, {**self._headers, "content-type": FORM})
-            answer = await self._http.call(target, whole(self._begun, form.encode()))
-        except BadUrl as error:
-            return ChannelAnswer(
-                RowState.unsent, Kind.rejected, sub_type="forbidden", error=str(error)
-            )
-        except Unresolved as error:
-            return ChannelAnswer(
-                RowState.unsent, Kind.unreachable, sub_type="dns", error=str(error)
-            )
-        except Shortage as error:
-            return ChannelAnswer(RowState.unsent, Kind.later, sub_type="shortage", error=str(error))
-        except Fault as fault:
-            return no_answer(fault.name, sent=fault.sent)
-        return judge(answer.status, answer.headers, answer.body)
+    def encode(self, parts: Mapping[str, str]) -> bytes:
+        """Return the body of a text."""
+        return msgspec.json.encode({"text": parts["text"]})
 
-    async def check(self) -> str:
-        """Whether the credential works."""
-        status, body = await self._get(f"{self._base}.json", {})
-        if status in (401, 403, 404):
-            raise BadCredential(f"{self._login.server} does not know this account or its token")
-        if status != 200:
-            raise BadCredential(f"{self._login.server} answered {status}: try again later")
-        account = _decode(ACCOUNTS, body, self._login.server)
-        if account.status != "active":
-            raise BadCredential(f"this account is {account.status[:40]}: it cannot send")
-        return account.friendly_name[:NAME_MAX]
+    def measure(self, body: bytes) -> Measured:
+        """Count the segments."""
+        counted = count_segments(text_of(body))
+        return Measured(counted.count, counted.encoding)
 
-    async def lookup(self, parcel: ChannelMessage) -> str:
-        """The provider's id of a message to that number with that text."""
-        query = {"To": parcel.recipient, "From": self._login.sender, "PageSize": str(LOOKUP_ROWS)}
-        status, body = await self._get(f"{self._base}/Messages.json", query)
-        if status != 200:
-            raise BadCredential(f"{self._login.server} answered {status} to a lookup")
-        found = _decode(FOUND, body, self._login.server).messages
-        return next((one.sid[:SID_MAX] for one in found if one.body == parcel.body), "")
+    async def connect(self, _lane: LaneKey, credential: OpenCredential, /) -> SmsSession:
+        """Open a session; connections are made when they are needed."""
+        return SmsSession(credential, self._http(), self.prefix)
 
-    async def close(self) -> None:
-        """Let go of all connections."""
-        await self._http.close()
+    def reads(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request has a signature of the right length."""
+        return len(headers.get(SIGNATURE, "")) == SIGNATURE_LETTERS
 
-    async def _get(self, url: str, query: dict[str, str]) -> tuple[int, bytes]:
-        try:
-            target = self._http.target(f"{url}?{urlencode(query)}" if query else url)
-            request = whole(written("GET", target, self._headers), b"")
-            answer = await self._http.call(target, request, LOOKUP_BYTES_MAX)
-        except (Fault, Unresolved) as error:
-            why = str(error) or getattr(error, "name", "")
-            raise BadCredential(f"{self._login.server} cannot be reached: {why}") from None
-        return answer.status, answer.body
+    def report(self, call: ProviderCall, credential: OpenCredential) -> ProviderReport | None:
+        """Read a status callback; None when it is not signed with the credential's token."""
+        form = _form(call.body)
+        if not signed(credential.secret, call.url, form, call.headers.get(SIGNATURE, "")):
+            return None
+        status = form.get("MessageStatus", "")
+        sid = clean(form.get("MessageSid", ""), NAME_CHARACTERS_MAX)
+        if status not in STATUSES or not sid:
+            return None
+        return ProviderReport(sid, status, clean(form.get("ErrorCode", ""), NAME_CHARACTERS_MAX))
 
 
-def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes, server: str) -> T:
-    said = read_json(decoder, body)
-    if said is None:
-        raise BadCredential(f"{server} does not answer as such a provider does")
-    return said
+class WhatsAppChannel(SmsChannel):
+    """WhatsApp messages through the same form of API: numbers have a prefix, and a text has no
+    segments."""
+
+    name = scheme = "whatsapp"
+    prefix = "whatsapp:"
+
+    def measure(self, body: bytes) -> Measured:
+        """Every text counts once."""
+        if len(text_of(body)) > TEXT_MAX:
+            raise BadInput(f"the text has over {TEXT_MAX} characters: write less")
+        return Measured()
+
+
+def _form(body: bytes) -> dict[str, str]:
+    """The signature is one over what the form says, so a stranger's is read too: a short one."""
+    try:
+        pairs = parse_qsl(
+            body.decode(errors="replace"), keep_blank_values=True, max_num_fields=CALLBACK_PAIRS_MAX
+        )
+    except ValueError:
+        raise BadInput(f"a callback has at most {CALLBACK_PAIRS_MAX} fields") from None
+    return dict(pairs)
+
+
+def sign(token: str, url: str, form: Mapping[str, str]) -> str:
+    """The signature of a callback: HMAC-SHA1 over the address and the sorted form."""
+    text = url + "".join(name + form[name] for name in sorted(form))
+    return b64encode(hmac.new(token.encode(), text.encode(), hashlib.sha1).digest()).decode()
+
+
+def signed(token: str, url: str, form: Mapping[str, str], signature: str) -> bool:
+    """Whether the signature is the provider's."""
+    return hmac.compare_digest(sign(token, url, form).encode(), signature.encode())

@@ -30,7 +30,7 @@ select e.id as k1, 0 as k2, e.id as event_id, e.type, e.channels, e.made_at, e.m
 
 -- name: export_limit
 -- rate limits of queues and lanes.
-select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server, p.credential, p.spec as rate, p.cost
+select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server, p.credential, p.name, p.lanes, p.spec as rate, p.cost, p.hours, p.zone
   from postroad.pace p left join postroad.queue q on q.id = p.queue_id
  where ((q.id is not null and q.tenant = $1 and ($2::text = '' or q.name = $2)) or (p.queue_id = 0 and p.tenant = $1 and $2::text = ''))
    and p.id > $3 and $4::bigint >= 0 order by p.id limit $5
@@ -122,6 +122,17 @@ select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipi
 -- Read a tenant's credentials, without their secrets.
 select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
   from postroad.credential c where c.tenant = $1 and $2::text = '' and c.id > $3 and $4::bigint >= 0 order by c.id limit $5
+
+-- name: export_suppression
+-- Read a tenant's suppression list.
+select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from postroad.suppression s
+ where s.tenant = $1 and $2::text = '' and s.id > $3 and $4::bigint >= 0 order by s.id limit $5
+
+-- name: export_suppression_one
+-- Read one recipient's entries (the forms of it as JSON) on a tenant's suppression list.
+select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from postroad.suppression s
+ where s.address in (select json_array_elements_text($2::json)) and s.tenant = $1 and s.id > $3 and $4::bigint >= 0
+ order by s.id limit $5
 
 -- name: export_mailbox
 -- Walk over mailboxes.

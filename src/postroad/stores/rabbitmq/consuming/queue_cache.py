@@ -85,6 +85,16 @@ class QueueCache:
         for queue in [q for q in self._delivered.queues.values() if lane in q.lanes]:
             _ = await self.find((queue.tenant, queue.name))  # `find` updates the cache
 
+    async def reread_held(self) -> None:
+        """Read the queues of messages in memory again."""
+        held = {entry.message.queue for entry in self._delivered.messages.values()}
+        queues = [self._delivered.queues[number] for number in held]
+        await self.refresh([(queue.tenant, queue.name) for queue in queues])
+
+    def forget(self) -> None:
+        """Something changed for many queues: read each again when it is used."""
+        self._read_s.clear()
+
     async def _remember(self, queue: Queue) -> None:
         if self._delivered.queues.get(queue.id) != queue:
             self._delivered.update_queue(queue)

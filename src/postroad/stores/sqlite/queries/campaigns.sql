@@ -84,9 +84,9 @@ update campaign set place = ?2 where id = ?1
 -- Set a campaign's count of failures to 0.
 update campaign set failed = 0 where id = ?1
 
--- name: campaign_repeatable
--- Tell whether a campaign's recipients recognise a repeated call by its id.
-select c.kind = 'webhook' from campaign x join credential c on c.id = x.credential where x.id = ?1
+-- name: campaign_goes_by
+-- Tell whether a campaign goes through one of these channels.
+select c.kind in (select value from json_each(?2)) from campaign x join credential c on c.id = x.credential where x.id = ?1
 
 -- name: campaigns_over
 -- Find campaigns with jobs to finalise that no sender works on.

@@ -171,6 +171,20 @@ delete from campaign_message
  where campaign_id = ?1 and n = ?2
    and not exists (select 1 from campaign_op o where o.campaign_id = ?1 and o.n = ?2)
 
+-- name: erase_suppression
+-- Delete a slice of a tenant's suppression list.
+delete from suppression where id in (select id from suppression where tenant = ?1 order by id limit ?2)
+
+-- name: erase_suppression_digest
+-- Keep a digest of a recipient for each reason, without anything else.
+insert into suppression (tenant, address, recipient, reason, at, campaign, message, note)
+select tenant, ?3, ?3, reason, at, '', '', '' from suppression where address = ?2 and tenant = ?1
+on conflict do nothing
+
+-- name: erase_suppression_of
+-- Delete a recipient from a suppression list.
+delete from suppression where address = ?2 and tenant = ?1
+
 -- name: erase_letter
 -- Delete letters in mailboxes.
 delete from letter
@@ -215,7 +229,7 @@ delete from pace where queue_id = 0 and tenant = ?1
 -- Walk over lines of the audit log; answers those of a tenant that name the recipient, and how far this went.
 with next as materialized (select id, tenant, verb, what from audit where id > ?3 order by id limit ?4)
 select n.id, n.id from next n
- where n.tenant = ?1 and (?2 = '' or instr(n.what, ?2) > 0) and n.verb not like 'privacy%' and n.what <> '{}'
+ where n.tenant = ?1 and (?2 = '' or instr(lower(n.what), lower(?2)) > 0) and n.verb not like 'privacy%' and n.what <> '{}'
 union all
 select null, max(id) from next having max(id) is not null
 

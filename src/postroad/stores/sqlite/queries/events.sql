@@ -1,4 +1,4 @@
--- Endpoints, event types and events.
+-- Events are published to endpoints: these, the types of events, and events themselves.
 
 -- name: set_version
 -- Read the version of a set.

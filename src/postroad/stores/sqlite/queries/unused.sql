@@ -26,7 +26,7 @@ select n.id, (
      and not exists (select 1 from dead d where d.queue_id = q.id)
      and not exists (select 1 from idempotency i where i.queue_id = q.id and i.expires_at > ?3)
      and not exists (select 1 from webhook w where w.queue_id = q.id)
-     and not exists (select 1 from pace p where p.queue_id = q.id and p.spec <> '')
+     and not exists (select 1 from pace p where p.queue_id = q.id and p.spec || p.hours <> '')
      and not exists (select 1 from credential c
                       where c.tenant = q.tenant and q.name = q.transport || ':' || c.name)
      and not exists (select 1 from queue_lane ql join lane l on l.id = ql.lane_id
@@ -35,7 +35,7 @@ select n.id, (
                           select 1 from pace p
                            where p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
                              and p.server = l.server and p.credential = l.credential
-                             and p.spec <> ''))))
+                             and p.spec || p.hours <> ''))))
   from next n order by n.id
 
 -- name: unused_note

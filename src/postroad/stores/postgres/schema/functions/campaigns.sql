@@ -139,14 +139,14 @@ begin
 end $$;
 
 -- Free the jobs of owners that were silent for too long. What they had begun is uncertain, or queued again
--- where the receiver recognises a repetition by its id. A stopped job stays stopped.
-create or replace function campaign_reap() returns int language plpgsql
+-- where the receivers of a channel recognise a repetition by its id. A stopped job stays stopped.
+create or replace function campaign_reap(p_repeats text[]) returns int language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
   v record;
   v_jobs int := 0;
 begin
-  for v in select j.id, j.campaign_id, c.kind = 'webhook' as repeatable
+  for v in select j.id, j.campaign_id, c.kind = any (p_repeats) as repeatable
              from job j join campaign x on x.id = j.campaign_id join credential c on c.id = x.credential
             where j.owner is not null and j.lease_until < now_ms()
             order by j.id for update of j skip locked

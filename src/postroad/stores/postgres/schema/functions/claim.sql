@@ -275,7 +275,7 @@ begin
              else json_build_array(
                q.id, q.tenant, q.name, q.policy, '{}'::bigint[], q.paused_at > 0, q.resumed_at,
                q.block_kind, q.block_until, q.block_reason, q.block_streak, q.block_since,
-               case when v_paced then ledgers_of(q.id) else '{}' end) end)
+               case when v_paced then limits_of(q.id) else '[[],[]]' end) end)
       from queue q where q.id = any (p_queues));
 end $$;
 

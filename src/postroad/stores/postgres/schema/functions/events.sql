@@ -1,4 +1,4 @@
--- Endpoints, event types and events. A publish shares the locks of the two sets that it was matched against, a
+-- Events are stored with their messages, if the sets that they were matched against have not changed. A publish shares the locks of the two sets that it was matched against, a
 -- change of a set has its lock exclusively; both take them before all others. The first key is 1383031142.
 
 -- Lock a set and raise its version: what was matched against the old one is not stored any more.

@@ -30,6 +30,7 @@ declare
   v_cost bigint[];
   v_next bigint[];
   v_counted jsonb[];
+  v_ends bigint;
   v_at bigint[] := '{}';
   v_again bigint := 0;
   v_free bigint;
@@ -37,9 +38,11 @@ declare
 begin
   select array_agg(p.id order by x.i), array_agg(p.spacing_us order by x.i),
          array_agg(case when p_cost > 0 then p_cost else p.cost end order by x.i),
-         array_agg(p.next_us order by x.i), array_agg(p.counted order by x.i)
-    into p_ids, v_space, v_cost, v_next, v_counted
-    from unnest(p_ids) with ordinality x(id, i) join pace p on p.id = x.id and p.spec <> '';
+         array_agg(p.next_us order by x.i), array_agg(p.counted order by x.i),
+         min(p.until) filter (where p.until > 0) * 1000
+    into p_ids, v_space, v_cost, v_next, v_counted, v_ends
+    from unnest(p_ids) with ordinality x(id, i)
+    join pace p on p.id = x.id and p.spec <> '' and (p.until = 0 or p.until * 1000 > p_now);
   if p_ids is null then  -- the limit is gone, and the asker does not know yet
     return json_build_object('at_us', array_fill(p_now, array[p_starts]), 'again_us', 0);
   end if;
@@ -82,7 +85,7 @@ begin
     delete from pace_count where ledger = any (p_ids)
        and (bucket + 1) * (length_us / 60) + length_us + 80000 < p_now;
   end if;
-  return json_build_object('at_us', v_at, 'again_us', v_again);
+  return json_build_object('at_us', v_at, 'again_us', least(v_again, v_ends));
 end $$;
 
 -- When a counted window has room for a start at a time; 0: it has. A bucket counts until all of it, with what
@@ -142,51 +145,75 @@ begin
   return case when v_first is null then 0 else greatest(v_first, p_now) + 20000 end;
 end $$;
 
--- Make or change the row of a limit. Slots that are reserved and may still be used count by the new spacing.
-create or replace function pace_set(
-  p_queue bigint, p_lane bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted jsonb)
-returns void language plpgsql as $$
+-- Whether a pattern with * and ? means a lane.
+create or replace function lane_matches(p_pattern text, p_transport text, p_server text) returns boolean
+language sql immutable as $$
+  select p_transport || ':' || p_server like replace(replace(replace(replace(replace(
+    p_pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_')
+$$;
+
+-- The limits of a lane: its credential's, and named ones. Rows of named limits have no transport.
+create or replace function paces_of_lane(p_lane bigint) returns setof pace language sql stable
+set search_path = postroad, pg_temp as $$
+  select p.* from lane l
+    join pace p on p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
+     and p.server = l.server and p.credential = l.credential and p.name = ''
+   where l.id = p_lane and p.spec || p.hours <> ''
+  union all
+  select p.* from lane l
+    join pace p on p.queue_id = 0 and p.tenant in (l.tenant, '*') and p.transport = '' and p.server = ''
+     and p.credential = '' and p.name <> '' and lane_matches(p.lanes, l.transport, l.server)
+   where l.id = p_lane and p.spec || p.hours <> '' and (p.until = 0 or p.until > now_ms())
+$$;
+
+-- The number of the limit of a queue, of a lane's credential, or of a name; made where it is new.
+create or replace function pace_of(p_queue bigint, p_lane bigint, p_tenant text, p_name text) returns bigint
+language plpgsql as $$
 declare
-  v_now bigint;
+  v_key lane;
+  v_id bigint;
 begin
-  insert into pace (queue_id, tenant, transport, server, credential, spec, cost, spacing_us)
-  select p_queue, coalesce(l.tenant, ''), coalesce(l.transport, ''), coalesce(l.server, ''),
-         coalesce(l.credential, ''), '', 1, 0
-    from (select 1) one left join lane l on l.id = p_lane
+  select * into v_key from lane where id = p_lane;
+  insert into pace (queue_id, tenant, transport, server, credential, name, lanes, spec, cost, spacing_us)
+  values (p_queue, coalesce(v_key.tenant, p_tenant), coalesce(v_key.transport, ''), coalesce(v_key.server, ''),
+          coalesce(v_key.credential, ''), p_name, case when p_name = '' then '' else '*' end, '', 1, 0)
   on conflict do nothing;
-  perform from pace p where p.queue_id = p_queue and (p_queue > 0 or exists (
-    select from lane l where l.id = p_lane and p.tenant = l.tenant and p.transport = l.transport
-       and p.server = l.server and p.credential = l.credential)) for update;
-  v_now := now_us();
-  with changed as (
-    update pace p
-       set spec = p_spec, cost = p_cost, spacing_us = p_spacing, counted = p_counted,
-           next_us = next_us + case when spacing_us > 0 then
-             (greatest(0, next_us - v_now + 40000) / spacing_us + 1) * p_spacing - spacing_us
-             else 0 end
-     where p.queue_id = p_queue and (p_queue > 0 or exists (
-       select from lane l where l.id = p_lane and p.tenant = l.tenant and p.transport = l.transport
-          and p.server = l.server and p.credential = l.credential))
-    returning p.id)
-  delete from pace_share where ledger in (select id from changed);
+  select id into v_id from pace p
+   where p.queue_id = p_queue and p.tenant = coalesce(v_key.tenant, p_tenant)
+     and p.transport = coalesce(v_key.transport, '') and p.server = coalesce(v_key.server, '')
+     and p.credential = coalesce(v_key.credential, '') and p.name = p_name for update;
+  return v_id;
 end $$;
 
--- Set a queue's limit; an empty spec lifts it.
-create or replace function limit_queue(
-  p_queue bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted text)
-returns json language plpgsql
+-- Change a limit, which the caller has locked. Slots that are reserved and may still be used count by the new
+-- spacing.
+create or replace function pace_change(p_id bigint, p_limit json) returns void language plpgsql as $$
+declare
+  v_now bigint := now_us();
+  v_spacing bigint := (p_limit ->> 'spacing_us')::bigint;
+begin
+  update pace
+     set spec = p_limit ->> 'spec', cost = (p_limit ->> 'cost')::bigint, spacing_us = v_spacing,
+         counted = (p_limit -> 'counted')::jsonb, hours = p_limit ->> 'hours', zone = p_limit ->> 'zone',
+         next_us = next_us + case when spacing_us > 0 and v_spacing > 0 then
+           (greatest(0, next_us - v_now + 40000) / spacing_us + 1) * v_spacing - spacing_us
+           else 0 end
+   where id = p_id;
+  delete from pace_share where ledger = p_id;
+end $$;
+
+-- Set a queue's limit; one without a rate and hours lifts it.
+create or replace function limit_queue(p_queue bigint, p_limit json) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 begin
   perform lock_queues(array[p_queue]);
-  perform pace_set(p_queue, 0, p_spec, p_cost, p_spacing, p_counted::jsonb);
+  perform pace_change(pace_of(p_queue, 0, '', ''), p_limit);
   return json_build_object('now', now_ms(), 'rings', touch_lanes(array(
     select lane_id from queue_lane where queue_id = p_queue)));
 end $$;
 
 -- Set the limit of a lane's credential; `known`: whether there is such a lane.
-create or replace function limit_lane(
-  p_lane bigint, p_spec text, p_cost bigint, p_spacing bigint, p_counted text)
-returns json language plpgsql
+create or replace function limit_lane(p_lane bigint, p_limit json) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_lanes bigint[] := array(
@@ -198,8 +225,50 @@ begin
   end if;
   perform lock_exclusive(v_lanes);
   perform from lane where id = any (v_lanes) order by id for no key update;
-  perform pace_set(0, p_lane, p_spec, p_cost, p_spacing, p_counted::jsonb);
+  perform pace_change(pace_of(0, p_lane, '', ''), p_limit);
   return json_build_object('now', now_ms(), 'rings', touch_lanes(v_lanes));
+end $$;
+
+-- Delete named limits that were lifted or have ended, two minutes ago or more. One that somebody still
+-- reserves on is left: others lock them in order of number.
+create or replace function drop_ended_limits() returns void language plpgsql as $$
+declare
+  v_old bigint[] := array(
+    select id from pace where queue_id = 0 and name <> '' and next_us < now_us() - 120000000
+       and (spec || hours = '' or (until > 0 and until < now_ms() - 120000)) order by id for update skip locked);
+begin
+  delete from pace_count where ledger = any (v_old);
+  delete from pace_share where ledger = any (v_old);
+  delete from pace where id = any (v_old);
+end $$;
+
+-- Set a named limit, or lift it (`known`: whether there is one). No lane is made or claimed meanwhile, so
+-- none is owned by somebody who does not know of it.
+create or replace function limit_name(p_tenant text, p_name text, p_lanes text, p_until bigint, p_limit json)
+returns json language plpgsql
+set search_path = postroad, pg_temp as $$
+declare
+  v_lanes bigint[];
+  v_id bigint;
+begin
+  if p_limit ->> 'spec' = '' and p_limit ->> 'hours' = '' and not exists (
+    select from pace where queue_id = 0 and tenant = p_tenant and name = p_name and name <> ''
+       and spec || hours <> '' and (until = 0 or until > now_ms())) then
+    return json_build_object('now', now_ms(), 'known', false);
+  end if;
+  perform pg_advisory_xact_lock(1383031140, 65);
+  perform drop_ended_limits();
+  v_lanes := array(
+    select l.id from lane l
+     where (p_tenant in (l.tenant, '*')) and (lane_matches(p_lanes, l.transport, l.server) or exists (
+       select from pace p where p.queue_id = 0 and p.tenant = p_tenant and p.name = p_name
+          and lane_matches(p.lanes, l.transport, l.server))));
+  perform lock_exclusive(v_lanes);
+  v_id := pace_of(0, 0, p_tenant, p_name);
+  perform pace_change(v_id, p_limit);
+  update pace set lanes = p_lanes, until = p_until where id = v_id and p_lanes <> '';
+  return json_build_object('now', now_ms(), 'rings', touch_lanes(array(
+    select id from lane where id = any (v_lanes) and owner is not null)));
 end $$;
 
 -- The limits of a queue and of a lane, and how far they are used.
@@ -207,22 +276,24 @@ create or replace function paces(p_queue bigint, p_lane bigint) returns json lan
 set search_path = postroad, pg_temp as $$
   select coalesce(json_agg(json_build_object(
            'shared', p.queue_id = 0, 'limit', p.spec, 'cost', p.cost,
-           'taken_until_ms', p.next_us / 1000,
-           'full_until_ms', pace_full(p.id, p.counted, p.cost, now_ms() * 1000) / 1000)
-           order by p.queue_id), '[]')
-    from pace p
-   where p.spec <> '' and (p.queue_id = p_queue and p_queue > 0 or p.queue_id = 0 and exists (
-     select from lane l where l.id = p_lane and p.tenant = l.tenant and p.transport = l.transport
-        and p.server = l.server and p.credential = l.credential))
+           'taken_until_ms', case when p.spec <> '' then p.next_us / 1000 else 0 end,
+           'full_until_ms', pace_full(p.id, p.counted, p.cost, now_ms() * 1000) / 1000,
+           'name', p.name, 'hours', p.hours, 'zone', p.zone, 'until_ms', p.until)
+           order by p.queue_id, p.spacing_us desc, p.id), '[]')
+    from (select * from paces_of_lane(p_lane)
+          union all
+          select * from pace where queue_id = p_queue and p_queue > 0 and spec || hours <> '') p
 $$;
 
--- The ledgers of a queue: its credential's first, then its own.
-create or replace function ledgers_of(p_queue bigint) returns bigint[] language sql stable
+-- The limits of a queue as [its ledgers, its hours]: those of its lane, the slowest first, since its slots are
+-- shared fairly; then its own.
+create or replace function limits_of(p_queue bigint) returns json language sql stable
 set search_path = postroad, pg_temp as $$
-  select array_remove(array[
-    (select p.id from queue_lane ql join lane l on l.id = ql.lane_id
-       join pace p on p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
-        and p.server = l.server and p.credential = l.credential
-      where ql.queue_id = p_queue and ql.shard = 0 and p.spec <> ''),
-    (select p.id from pace p where p.queue_id = p_queue and p.spec <> '')], null)
+  select json_build_array(
+           coalesce(json_agg(p.id order by p.queue_id, p.spacing_us desc, p.id) filter (where p.spec <> ''), '[]'),
+           coalesce(json_agg(json_build_array(p.hours, p.zone)) filter (where p.hours <> ''), '[]'))
+    from (select p.* from queue_lane ql cross join lateral paces_of_lane(ql.lane_id) p
+           where ql.queue_id = p_queue and ql.shard = 0
+          union all
+          select * from pace where queue_id = p_queue and spec || hours <> '') p
 $$;

@@ -76,5 +76,6 @@ create or replace function queue_json(q queue) returns json language sql stable 
                'kind', q.block_kind, 'until_ms', q.block_until, 'reason', q.block_reason,
                'streak', q.block_streak, 'since_ms', q.block_since) end,
     'paused', q.paused_at > 0, 'resumed_at_ms', q.resumed_at,
-    'ledgers', case when exists (select from pace) then ledgers_of(q.id) else '{}' end)
+    'ledgers', coalesce(x.limits -> 0, '[]'), 'hours', coalesce(x.limits -> 1, '[]'))
+    from (select case when exists (select from pace) then limits_of(q.id) end as limits) x
 $$;

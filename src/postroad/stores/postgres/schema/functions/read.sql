@@ -39,7 +39,7 @@ begin
            q.id, q.tenant, q.name, q.policy,
            array(select ql.lane_id from queue_lane ql where ql.queue_id = q.id order by ql.shard),
            q.paused_at > 0, q.resumed_at, q.block_kind, q.block_until, q.block_reason, q.block_streak,
-           q.block_since, case when v_paced then ledgers_of(q.id) else '{}' end)), '[]')
+           q.block_since, case when v_paced then limits_of(q.id) else '[[],[]]' end)), '[]')
     into v_told from queue q where q.id = any (v_queues || q_queue);
   return json_build_object('now', v_now, 'rungs', v_rungs, 'lanes', v_lanes, 'queues', v_told);
 end $$;

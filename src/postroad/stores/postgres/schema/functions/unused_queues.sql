@@ -66,7 +66,7 @@ language sql stable as $$
      and q.id not in (select a.queue_id from arrival a)
      and not exists (select from idempotency i where i.queue_id = q.id and i.expires_at > p_now)
      and not exists (select from webhook w where w.queue_id = q.id)
-     and not exists (select from pace p where p.queue_id = q.id and p.spec <> '')
+     and not exists (select from pace p where p.queue_id = q.id and p.spec || p.hours <> '')
      and not exists (select from credential c
                       where c.tenant = q.tenant and q.name = q.transport || ':' || c.name)
      and not exists (select from queue_lane ql join lane l on l.id = ql.lane_id
@@ -75,7 +75,7 @@ language sql stable as $$
                           select from pace p
                            where p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
                              and p.server = l.server and p.credential = l.credential
-                             and p.spec <> '')))
+                             and p.spec || p.hours <> '')))
 $$;
 
 -- Delete those of these queues that are still unused, have been since before a time, and whose lanes nobody

@@ -5,7 +5,7 @@ create table credential (
   id            bigint generated always as identity primary key,
   tenant        text not null,
   name          text not null,
-  kind          text not null check (kind in ('twilio', 'webhook')),
+  kind          text not null,   -- the channel that sends with it
   spec          text not null,
   key           text not null,
   sealed        bytea not null,

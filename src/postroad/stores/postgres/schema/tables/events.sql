@@ -1,4 +1,4 @@
--- Endpoints, event types, and events with the bodies that their messages share.
+-- Events and the bodies that their messages share; endpoints and event types.
 
 -- What events of a tenant are sent to. spec: JSON with types, channels, filter, description, metadata.
 -- The URL is for lists; what is called stands in the settings of its queue.

@@ -1,0 +1,45 @@
+"""Callbacks: what providers report about messages that they have taken."""
+
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.api.request import Request, Response
+from postroad.api.routing import give
+from postroad.model.errors import Forbidden, UnknownMessage
+from postroad.model.ids import key_number
+from postroad.ports.channel import CALLBACKS
+
+
+class CallbackForm(Struct, frozen=True):
+    """A provider's status callback, with the provider's own field names."""
+
+
+@give(
+    f"{CALLBACKS}/{{key}}",
+    scope=None,
+    status=204,
+    takes=CallbackForm,
+    takes_media="application/x-www-form-urlencoded",
+)
+async def callback(request: Request, key: str) -> Response[None]:
+    """Receive a provider's status callback for one message, signed with the credential's secret."""
+    stranger = Forbidden("this is not signed by the provider of a message that this road has sent")
+    callbacks = request.road.campaign_service.callbacks
+    number = _number(key)
+    known = None if number is None else await callbacks.credential(number, request.headers)
+    if number is None or known is None:
+        raise stranger  # whoever it is, nothing of theirs is read
+    if not await callbacks.take(number, known, request.headers, await request.body()):
+        raise stranger
+    return Response(None, status=204)
+
+
+def _number(key: str) -> int | None:
+    try:
+        return key_number(key)
+    except UnknownMessage:
+        return None
+
+
+ROUTES: Final = (callback,)

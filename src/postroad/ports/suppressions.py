@@ -1,0 +1,27 @@
+"""Suppression lists in the store."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from postroad.model.suppression import Reason, Suppression, SuppressionFilter
+
+
+class SuppressionLists(Protocol):
+    """Keeps who is not sent to: a list of each tenant, and one that holds for all."""
+
+    async def suppress(self, entries: Sequence[Suppression]) -> int:
+        """Add entries in one statement, on the disk; returns how many are new. One that is there
+        for the same reason stays as it is."""
+
+    async def suppressed(self, tenant: str, recipients: Sequence[str]) -> dict[str, Reason]:
+        """Return those of the recipients that are on the tenant's list or on that of all, each with
+        its strongest reason; one statement for all of them."""
+
+    async def suppression_page(
+        self, tenant: str, which: SuppressionFilter, after: int, limit: int
+    ) -> list[Suppression]:
+        """Read entries of one list, the newest first; `after` is the id of the last one seen."""
+
+    async def unsuppress(self, tenant: str, recipient: str, reason: str) -> int:
+        """Take a recipient off a list, for one reason or (empty) for all; returns how many entries
+        went."""

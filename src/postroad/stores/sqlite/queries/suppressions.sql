@@ -1,0 +1,34 @@
+-- Suppression lists. Letters of ASCII are compared in lower case, the others as they are.
+
+-- name: suppression_add
+-- Add entries from a JSON list, unless they are there for the same reason.
+insert into suppression (tenant, address, recipient, reason, at, campaign, message, note)
+select value ->> 0, lower(value ->> 1), value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6
+  from json_each(?1) where true
+on conflict do nothing
+
+-- name: suppression_match
+-- Find those of some recipients (JSON) that are on a tenant's list, or on that of all; also by the digest of one
+-- that was erased, if the tenant has any. A cross join begins with the recipients, never with the list.
+select r.value, min(s.reason) from json_each(?2) r
+  cross join suppression s on s.address = lower(r.value) and s.tenant in (?1, '*')
+ group by 1
+union all
+select r.value, min(s.reason) from json_each(?2) r
+  cross join suppression s on s.address = 'sha256:' || sha256(?1 || ' ' || lower(r.value)) and s.tenant = ?1
+ where (select 1 from suppression where tenant = ?1 and address >= 'sha256:' and address < 'sha256;' limit 1)
+ group by 1
+
+-- name: suppression_page
+-- Read entries of a list, the newest first, for one reason or for all.
+select tenant, recipient, reason, at, campaign, message, note, id from suppression
+ where tenant = ?1 and id < ?2 and (?3 = '' or reason = ?3) order by id desc limit ?4
+
+-- name: suppression_of
+-- Read a recipient's entries on a list, the newest first, for one reason or for all.
+select tenant, recipient, reason, at, campaign, message, note, id from suppression
+ where address in (lower(?5), ?6) and +tenant = ?1 and id < ?2 and (?3 = '' or reason = ?3) order by id desc limit ?4
+
+-- name: suppression_remove
+-- Take a recipient off a list, for one reason or for all.
+delete from suppression where address in (lower(?2), ?3) and tenant = ?1 and (?4 = '' or reason = ?4)

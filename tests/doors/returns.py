@@ -1,0 +1,88 @@
+"""Doors for what comes back about mail, and for recipients that people name."""
+
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from postroad.campaigns.reading import BadFile
+from postroad.campaigns.suppression_files import SuppressionReader, _time_ms
+from postroad.model.errors import BadInput
+from postroad.model.keyring import KeyRing
+from postroad.model.mail_links import MailLinks
+from postroad.model.suppression import normal_recipient
+from tests.doors.shape import BARE, Door
+
+
+def recipient(data: bytes) -> None:
+    """A mail address or a number, of anybody."""
+    normal_recipient(data.decode("latin-1"))
+
+
+LINKS = MailLinks(KeyRing([("a", b"1" * 32)], bytes), "https://x", "bounces.example.com")
+
+
+def links(data: bytes) -> None:
+    """What somebody says that we have signed."""
+    text = data.decode("latin-1")
+    assert LINKS.subscriber(text) is None
+    assert LINKS.number(text) is None
+    assert not LINKS.is_for(text, text)
+    assert LINKS.returned(text) == ""
+
+
+def suppressions(data: bytes) -> None:
+    """A file of entries, as NDJSON."""
+    with NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        for _ in SuppressionReader(Path(file.name), "ndjson", "a", 1).batches():
+            pass
+
+
+DOORS = (
+    Door(
+        "a recipient",
+        recipient,
+        (
+            "model/mail_address.py:ATOMS",
+            "model/mail_address.py:LABEL",
+            "model/mail_address.py:PLAIN",
+            "model/mail_address.py:_check_local",
+            "model/mail_address.py:_domain",
+            "model/mail_address.py:_ascii",
+            "model/phone_number.py:PHONE",
+            "model/suppression.py:DIGEST",
+        ),
+        frames=(BARE, (b"a@", b".com"), (b"a.", b"@example.com"), (b"+", b"x"), (b"sha256:", b"")),
+        shapes={
+            "many dots": lambda n: b"a." * (n // 2) + b"@example.com",
+            "many labels": lambda n: b"a@" + b"b." * (n // 2) + b"com",
+            "many labels beyond ASCII": lambda n: b"a@" + b"\xfc." * (n // 2) + b"com",
+        },
+        raises=(BadInput,),
+    ),
+    Door(
+        "a reference and an unsubscribe link",
+        links,
+        ("model/mail_links.py:SUBSCRIBER",),
+        frames=(BARE, (b"b-", b"@bounces.example.com")),
+    ),
+    Door(
+        "a suppression list",
+        suppressions,
+        ("campaigns/suppression_files.py:LINES",),
+        frames=(BARE, (b'{"recipient": "', b'"}\n')),
+        shapes={
+            "many lines": lambda n: b'{"recipient":"a@b.c"}\n' * (n // 22),
+            "many bad lines": lambda n: b"{\n" * (n // 2),
+            "deep": lambda n: b"[" * n,
+        },
+        raises=(BadFile,),
+    ),
+    Door(
+        "a time in a suppression list",
+        lambda data: _time_ms(data.decode("latin-1")),
+        ("campaigns/suppression_files.py:_time_ms",),
+        frames=(BARE, (b"2026-01-31T12:00:00", b"Z")),
+        raises=(BadInput,),
+    ),
+)
