@@ -43,8 +43,8 @@ def watch(folder: Path, seconds: float, say: Say) -> Seen:
     finally:
         server.__exit__(None, None, None)
     worst = {name: min(each[name] for each in seen.values()) for name in seen["sqlite"]}
-    bars = ("awaited-sends-over-publish", "send-many-over-publish", "bytes-allowed-over-stored")
-    bars = (*bars, "delivery-share-of-plain")
+    bars: tuple[str, ...] = ("awaited-sends-over-publish", "send-many-over-publish")
+    bars = (*bars, "bytes-allowed-over-stored", "delivery-share-of-plain")
     return Seen(
         ours={f"{store}: a publish, ms": each["publish_ms"] for store, each in seen.items()},
         peers={f"{store}: {name}": each[name] for store, each in seen.items() for name in each},

@@ -84,7 +84,7 @@ async def test_patterns_are_matched_in_linear_time(road: Postroad) -> None:
 async def test_types_are_exported_as_openapi_webhooks_and_imported_again(road: Postroad) -> None:
     money = {"type": "object", "properties": {"cents": {"type": "integer"}}}
     body = {"$ref": "#/components/schemas/Order"}
-    document = {
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "webhooks": {
             "order.paid": {
@@ -114,6 +114,7 @@ async def test_types_are_exported_as_openapi_webhooks_and_imported_again(road: P
     await road.event_types.import_openapi(exported)
     after = await road.event_types.list()
     assert [k.schema for k in after.event_types][:1] == [k.schema for k in before.event_types][:1]
-    for wrong in ({}, {"webhooks": {"order.paid": []}}, {"webhooks": {"no name": {"post": {}}}}):
+    bad: list[dict[str, Any]] = [{}, {"webhooks": {"order.paid": []}}]
+    for wrong in [*bad, {"webhooks": {"no name": {"post": {}}}}]:
         with pytest.raises(BadInput):
             await road.event_types.import_openapi(wrong)

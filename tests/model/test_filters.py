@@ -56,7 +56,8 @@ def test_a_filter_matches_what_it_says(given: Any, matches: object) -> None:
 
 
 def test_a_body_that_is_no_object_has_nothing_at_a_pointer() -> None:
-    for body in (1, "text", None, [], True):
+    bodies: list[object] = [1, "text", None, [], True]
+    for body in bodies:
         assert not compiled({"/a": {"exists": True}})(body)
 
 
