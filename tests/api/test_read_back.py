@@ -57,7 +57,34 @@ SUPPRESSION = {
 LIMIT = {"rate": "50/s,1000/h", "cost": 2, "hours": "09:00-20:00", "zone": "Asia/Singapore"}
 NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "every_tenant": True, **LIMIT}
 
+MADE: dict[str, Any] = {
+    **{name: value for name, value in ENDPOINT.items() if name != "secrets"},
+    "types": ["order.*"],
+    "channels": ["eu"],
+    "filter": {"/total": {"gte": 10}},
+    "description": "theirs",
+    "metadata": {"plan": "gold"},
+    "rate": "5/s",
+    "ordered": True,
+    "secret": "whsec_MTExMTExMTExMTExMTExMTExMTExMTEx",
+}
+CHANGED: dict[str, Any] = {
+    **{name: value for name, value in MADE.items() if name not in ("ordered", "secret")},
+    "state": "disabled",
+    "reason": "on holiday",
+}
+EVENT_TYPE: dict[str, Any] = {
+    "name": "order.paid",
+    "description": "An order was paid",
+    "schema": {"required": ["id"]},
+    "warn": True,
+    "archived": True,
+}
+
 SET: dict[str, dict[str, Any]] = {
+    "/v1/endpoints": MADE,
+    "/v1/endpoints/{id}": CHANGED,
+    "/v1/event-types": EVENT_TYPE,
     "/v1/webhooks": ENDPOINT,
     "/v1/credentials": CREDENTIAL,
     "/v1/tokens": TOKEN | ROLE,
@@ -108,7 +135,34 @@ def test_every_field_that_can_be_set_is_read_back_below() -> None:
     SET["/v1/webhooks"]["ladder"] = STEPS
 
 
-async def test_an_endpoint(stand: Stand) -> None:
+async def test_an_endpoint_of_events(stand: Stand) -> None:
+    made = (await stand.say("POST", "/v1/endpoints", MADE)).json()
+    path = f"/v1/endpoints/{made['id']}"
+    shown = (await stand.say("GET", path)).json()
+    assert {**shown, "secret": MADE["secret"]} == made
+    changed = (await stand.say("PATCH", path, CHANGED)).json()
+    assert changed == (await stand.say("GET", path)).json()
+    for told, given in ((shown, MADE), (changed, CHANGED)):
+        for name in given.keys() - {
+            "connect_timeout",
+            "timeout",
+            "keep_bodies",
+            "headers",
+            "secret",
+        }:
+            assert told[name] == given[name], name
+        assert (told["connect_timeout_ms"], told["timeout_ms"]) == (2_500, 9_000)
+        assert (told["keep_bodies_ms"], told["secrets"], told["headers"]) == (60_000, 1, ["x-shop"])
+
+
+async def test_an_event_type(stand: Stand) -> None:
+    assert (await stand.say("POST", "/v1/event-types", EVENT_TYPE)).json() == EVENT_TYPE
+    assert (await stand.say("GET", "/v1/event-types/order.paid")).json() == EVENT_TYPE
+    listed = await stand.say("GET", "/v1/event-types", query={"archived": "true"})
+    assert listed.json()["event_types"] == [EVENT_TYPE]
+
+
+async def test_a_webhook(stand: Stand) -> None:
     said = (await stand.say("PUT", "/v1/webhooks", ENDPOINT)).json()
     shown = (await stand.say("GET", "/v1/webhooks", query={"url": URL})).json()
     (listed,) = (await stand.say("GET", "/v1/webhooks")).json()["webhooks"]

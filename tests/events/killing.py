@@ -129,10 +129,10 @@ def _judge(report: KillReport, ledgers: list[Path], receiver: Receiver) -> None:
     for number, _, count in accepted:
         if sum(who[1] == int(number) for who in wanted) != int(count):
             tell(f"event {number} has {count} messages")
-    for endpoint, number in sorted(wanted - counts.keys()):
-        tell(f"{endpoint} did not get event {number}")
-    for endpoint, number in sorted(counts.keys() - wanted):
-        tell(f"{endpoint} got event {number}, which it should not")
+    for endpoint, missed in sorted(wanted - counts.keys()):
+        tell(f"{endpoint} did not get event {missed}")
+    for endpoint, extra in sorted(counts.keys() - wanted):
+        tell(f"{endpoint} got event {extra}, which it should not")
     report.delivered, report.repeats = len(wanted), counts.total() - len(counts)
     # A try whose end nobody knows was under way at a kill: at most a window for each lane.
     unknown = report.kills * WINDOW * len(tenants())

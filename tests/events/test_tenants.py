@@ -59,7 +59,7 @@ def _filled(path: str, ids: dict[str, str]) -> str:
 
 def _theirs(example: Any, ids: dict[str, str]) -> Any:
     """An example of a body, with the other tenant's names and ids in it."""
-    swapped = {"queue": URL, "url": URL, "name": MARK, "credential": MARK}
+    swapped: dict[str, Any] = {"queue": URL, "url": URL, "name": MARK, "credential": MARK}
     swapped |= {"ids": [ids["/v1/messages"], ids["/v1/dead"]], "lane": 1, "recipient": URL}
     return {key: swapped.get(key, value) for key, value in example.items()}
 
