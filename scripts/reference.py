@@ -14,13 +14,13 @@ from postroad.api.problems import (
     MethodNotAllowed,
     NotFound,
     UnsupportedMediaType,
-    kind,
     status_of,
 )
 from postroad.cli.command import exit_code
 from postroad.cli.options import made
 from postroad.cli.root import app
 from postroad.cli.shared_options import PANEL, SHARED, shared_parameters
+from postroad.model.problem import kind
 from postroad.observe.names import METRICS
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"

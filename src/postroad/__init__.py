@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from postroad.model.webhook import HeaderNames, WebhookRules
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
-    from postroad.verbs.sending import Receipt
+    from postroad.verbs.receipts import Receipt
 
 __all__ = [
     "CredentialSpec",
@@ -63,7 +63,7 @@ MODULES: Final = {
     "model.webhook": ("HeaderNames", "WebhookRules"),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
-    "verbs.sending": ("Receipt",),
+    "verbs.receipts": ("Receipt",),
 }
 """Where each name is defined."""
 

@@ -1,13 +1,13 @@
 """The road as a program uses it. This file wires everything together; it alone knows all rooms."""
 
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
+from importlib import import_module
 from typing import Literal, Self, Unpack
 
 import apsw
 from msgspec.structs import replace
 
-from postroad.config import Settings, checked
+from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
@@ -23,6 +23,7 @@ from postroad.observe.tasks import Broke, HasTasks
 from postroad.observe.tries import watched
 from postroad.observe.watchdog import log_when_stuck
 from postroad.pacing.pacer import Pacer
+from postroad.ports.channel import Channel
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.stores.opening import open_store
@@ -49,11 +50,12 @@ from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
-from postroad.verbs.sending import Receipt, Sending, SendOptions
+from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
@@ -72,17 +74,17 @@ class Postroad:
             await road.send("https://example.com/hook", {"id": 7})
             await road.run()
 
-    The DSN is the argument, else POSTROAD_DSN, else the one of the settings.
+    The DSN is the argument, else POSTROAD_DSN, else the one of the settings. An address of a server
+    (`http://…`, with its `token`) or of the owner of a file (`road:///road.db`) makes a road that
+    another process serves.
     """
 
     defaults = Settings()
-    hears_signals = True
-    owner = 0
+    hears_signals, _stop_asked, owner = True, False, 0
     meter: Meter | None = None
     engine: Engine | None = None
     stopped: StopSummary | None = None
     """What the last run had in hand when it was stopped."""
-    _stop_asked = False
     dead = VerbGroup(DeadMessages)
     messages = VerbGroup(Messages)
     lanes = VerbGroup(LaneControls)
@@ -102,16 +104,26 @@ class Postroad:
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
 
+    def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
+        """Make a road of the kind that its DSN names, as `Path` does with paths."""
+        known = settings if isinstance(settings, Settings) else cls.defaults
+        remote = cls is Postroad and is_remote(named_dsn(dsn, known))
+        kind: type[Self] = import_module(REMOTE).RemoteRoad if remote else cls
+        return object.__new__(kind)
+
     def __init__(
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
-        transports: Sequence[Transport] = (),
+        transports: Sequence[Transport | Channel] = (),
         parts: Parts | None = None,
     ) -> None:
         self.settings = checked(self.defaults if settings is None else settings)
-        self.dsn = dsn or os.environ.get("POSTROAD_DSN") or self.settings.dsn
+        self.dsn = named_dsn(dsn, self.settings)
+        if token:
+            raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
         self._chance = parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
@@ -127,11 +139,15 @@ class Postroad:
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        known: tuple[Transport, ...] = (self._handlers, own, self.hubs, *transports)
-        self._transports = {transport.name: transport for transport in known}
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        self._sending = Sending(store, self._transports, self._handlers, keys, allowance)
+        with_parts = ChannelParts(store.clock, rules, own.idle, parts.resolve)
+        channels = own_channels(with_parts, transports)
+        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
+        known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
+        self._transports = {one.name: one for one in (*known, *service.transports(transports))}
+        sending = Sending(store, self._transports, service.addressing, keys, allowance)
+        self._sending = sending
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
         live = LiveEngine(self)
@@ -143,15 +159,12 @@ class Postroad:
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit, self.privacy = AuditVerbs(store), PrivacyVerbs(store, log)
-        self.suppressions = SuppressionVerbs(store)
+        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
+        self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
-        self.event_types = EventTypeAdmin(store)
-        self.events = EventVerbs(store, self._sending, allowance)
+        self.endpoints = EndpointAdmin(store, own, keys, sending, self.cancel_all)
+        self.event_types, self.events = EventTypeAdmin(store), EventVerbs(store, sending, allowance)
         self.publish = self.events.publish
-        channels = own_channels(ChannelParts(store.clock, rules, own.idle, parts.resolve))
-        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
@@ -219,8 +232,10 @@ class Postroad:
         self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
+        An address as `sms:+6591234567` or `mailto:ann@example.com` is sent to with a `credential`.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`, `check`. On RabbitMQ `confirm=False` returns before the broker has confirmed."""
+        `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
+        confirmed."""
         return await self._sending.send(Send(queue, body, **options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
@@ -248,7 +263,7 @@ class Postroad:
             raise BadInput("only a SQLite road gives connections: use your own with send_in")
         return self.store.connection()
 
-    # Control
+    # Control and explain
 
     async def cancel(
         self,
@@ -317,8 +332,6 @@ class Postroad:
         Options: `cost` (what each try counts as), `hours`, `zone`, `tenant`."""
         await self._controls.limit(what, rate, **options)
 
-    # Explain
-
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
         """Explain a message: what happened, what holds it back, what comes next and when."""
         return await self._explainer.explain(id, tenant=tenant)
@@ -332,8 +345,6 @@ class Postroad:
     ) -> LaneExplanation:
         """Explain a lane, by the number that `explain_queue` names."""
         return await self._explainer.explain_lane(lane, tenant=tenant)
-
-    # Run
 
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
@@ -380,11 +391,9 @@ class Postroad:
 
     def _tell_broken(self, broke: Broke | None) -> None:
         """Set who is told when a task of the store or of the road dies."""
-        self._reopening.tasks.tell(broke)
-        self.privacy.tasks.tell(broke)
-        self._allowance.tasks.tell(broke)
-        if isinstance(self.store, HasTasks):
-            self.store.tasks.tell(broke)
+        for part in (self._reopening, self.privacy, self._allowance, self.store):
+            if isinstance(part, HasTasks):
+                part.tasks.tell(broke)
 
     def stop(self) -> None:
         """End `run`. Tries in flight are finished, or given back without counting as one."""

@@ -1,5 +1,6 @@
 """One frozen settings object. Its values come from flags, then the environment, then a file."""
 
+import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -193,6 +194,20 @@ def _hubs(value: Any, label: str) -> tuple[KnownHub, ...]:
         )
     except msgspec.ValidationError as error:
         raise BadSetting(f"{label}: {str(error).lower()}") from None
+
+
+def named_dsn(dsn: str | None, settings: Settings) -> str:
+    """The DSN of a road: the one that is given, else POSTROAD_DSN, else that of the settings."""
+    return dsn or os.environ.get(f"{PREFIX}DSN") or settings.dsn
+
+
+REMOTE: Final = "postroad.remote.road"
+"""The module of roads that another process serves; by its name, for it stands on the others."""
+
+
+def is_remote(dsn: object) -> bool:
+    """Whether another process serves the road of a DSN: a server, or the owner of a file."""
+    return isinstance(dsn, str) and dsn.startswith(("http://", "https://", "road:///"))
 
 
 def checked(settings: object) -> Settings:

@@ -21,7 +21,6 @@ from typing import Any, Self, TypeVar, Unpack
 import apsw
 
 from postroad import app
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
@@ -50,8 +49,9 @@ from postroad.verbs.blocking import (
 )
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.parts import Parts
+from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
-from postroad.verbs.sending import Receipt
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 
@@ -138,11 +138,13 @@ class Postroad(Face):
         self,
         dsn: str | None = None,
         *,
+        token: str = "",
         settings: Settings | None = None,
         transports: Sequence[Transport] = (),
         parts: Parts | None = None,
     ) -> None:
-        super().__init__(app.Postroad(dsn, settings=settings, transports=transports, parts=parts))
+        road = app.Postroad(dsn, token=token, settings=settings, transports=transports, parts=parts)
+        super().__init__(road)
         self._opening = threading.Lock()
         self._starting = threading.RLock()  # a signal's handler may send, too
         """Held while a verb is given to the loop: one that is ending would never run it."""

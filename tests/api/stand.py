@@ -9,9 +9,10 @@ import msgspec
 from postroad import Message, Postroad, Reject
 from postroad.api.app import Application
 from postroad.api.context import Context
-from postroad.api.in_process import ApiAnswer, ApiRequest, ask
+from postroad.api.in_process import ask
 from postroad.config import Settings
 from postroad.model.tokens import EVERY_TENANT
+from postroad.remote.api_request import ApiAnswer, ApiRequest
 
 
 class Stand:

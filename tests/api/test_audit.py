@@ -46,11 +46,17 @@ async def test_counts_are_noted_for_answers_in_one_piece_and_in_steps(stand: Sta
         await stand.send("bad")
     await stand.road.run(until_idle=True)
     await stand.say("POST", "/v1/dead:purge", {"queue": "bad", "dry_run": True})
+    assert await lines(stand) == []  # nothing is changed by counting
+    await stand.say("POST", "/v1/dead:purge", {"queue": "bad", "count": 1})
     steps = {"accept": "application/x-ndjson"}
     await stand.say("POST", "/v1/dead:replay", {"queue": "bad"}, headers=steps)
     first, second = reversed(await lines(stand))
-    assert (first["verb"], first["count"], first["what"]["dry_run"]) == ("dead_purge", 3, "True")
-    assert (second["verb"], second["count"], second["outcome"]) == ("dead_replay", 3, "done")
+    assert (first["verb"], first["count"], first["what"]) == (
+        "dead_purge",
+        1,
+        {"count": "1", "queue": "bad"},
+    )
+    assert (second["verb"], second["count"], second["outcome"]) == ("dead_replay", 2, "done")
 
 
 async def test_the_line_is_there_before_the_change(

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from postroad.api.in_process import ApiAnswer
 from postroad.api.routes import batch
 from postroad.api.routes.batch import lines_of
 from postroad.ports.clock import SystemClock
+from postroad.remote.api_request import ApiAnswer
 from tests.api.stand import Stand, kind
 
 CLOCK = SystemClock()

@@ -11,11 +11,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import ProxyTracerProvider
 
-from postroad.api.in_process import ApiRequest, ask
+from postroad.api.in_process import ask
 from postroad.api.request_metrics import RequestMetrics
 from postroad.model.errors import StoreUnavailable
 from postroad.observe.log import make_log
 from postroad.observe.names import METRICS
+from postroad.remote.api_request import ApiRequest
 from tests.api.stand import Stand
 
 SAMPLE = re.compile(r"^(\w+?)(?:_bucket|_sum|_count|_created)?(?:\{(.*)\})? (\S+)$", re.MULTILINE)

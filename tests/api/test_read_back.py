@@ -108,7 +108,9 @@ DO = (
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ELSEWHERE = {
-    "/v1/messages": {"body", "body_base64", "headers", "key", "order_key", "priority", "check"},
+    "/v1/messages": {
+        *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check")
+    },
     "/v1/tokens": {"role"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,

@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.campaigns.credential_block import CredentialBlock
 from postroad.model.errors import Shortage
 from postroad.model.outcome import lacking, quota
 from postroad.transports import vetted_http
 from postroad.transports.webhook.connections import ConnectionPool
+from postroad.verbs.parts import Parts
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import LOCAL, draft, local, numbers, prepare, running, until
 from tests.campaigns.test_store import bench

@@ -9,7 +9,7 @@ import pytest
 
 from postroad import Postroad
 from postroad.model.campaign import CallResult, Campaign, Counts, Job, RowState, Verb
-from postroad.ports.campaigns import CampaignStore
+from postroad.ports.campaigns import CampaignStore, Intents
 from tests.campaigns.provider import Provider
 from tests.campaigns.stories import draft, local, numbers, prepare
 
@@ -34,7 +34,7 @@ class Bench:
     async def begin(self, job: Job, count: int, owner: int = ME) -> dict[int, int]:
         await self.store.enqueue(owner, job, count)
         rows = await self.store.queued(job, 0, count)
-        return await self.store.intend(owner, job, [row.n for row in rows])
+        return (await self.store.intend(owner, job, [row.n for row in rows])).tries
 
     async def counts(self) -> Counts:
         exact = await self.store.exact(self.campaign.id)
@@ -100,11 +100,11 @@ def test_a_stale_owner_begins_nothing(tell: Callable[..., None]) -> None:
         old = await here.claim(lease_ms=1)
         await here.store.enqueue(ME, Job(old.id, old.campaign, old.epoch), 5)
         await asyncio.sleep(0.05)
-        assert await here.store.intend(ME, old, [1]) == {}
+        assert await here.store.intend(ME, old, [1]) == Intents({}, {})
         assert await here.store.reap() == 1
         new = await here.claim(OTHER)
         assert (new.id, new.epoch) == (old.id, old.epoch + 2)
-        assert await here.store.intend(ME, old, [1]) == {}
+        assert await here.store.intend(ME, old, [1]) == Intents({}, {})
         assert await here.begin(new, 3, OTHER) == {1: 1, 2: 1, 3: 1}
 
     tell(story)

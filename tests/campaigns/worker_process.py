@@ -9,13 +9,14 @@ from collections.abc import Sequence
 
 from postroad.campaigns import worker
 from postroad.model.campaign import CallResult, Counts, Job
+from postroad.ports.campaigns import Intents
 from postroad.stores.postgres.campaigns import PostgresCampaigns
 from postroad.stores.sqlite.campaigns import SqliteCampaigns
 from tests.campaigns.stories import local
 
 
-async def no_intents(_store: object, _owner: int, _job: Job, ns: Sequence[int]) -> dict[int, int]:
-    return dict.fromkeys(ns, 1)
+async def no_intents(_store: object, _owner: int, _job: Job, ns: Sequence[int]) -> Intents:
+    return Intents(dict.fromkeys(ns, 1), {})
 
 
 async def broken(_store: object, _campaign: int, _results: Sequence[CallResult]) -> Counts:

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from postroad.api.in_process import ApiAnswer, ApiRequest
 from postroad.cli import client
 from postroad.cli.client import RoadClient
+from postroad.remote.api_request import ApiAnswer, ApiRequest
 from postroad.stores.naming import shown
 from tests.cli.running import PROGRAM, UP, data, postroad, running, start
 

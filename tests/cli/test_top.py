@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from postroad.api.problems import Problem
 from postroad.cli import watching
 from postroad.cli.charts import columns, late_text, sparkline
 from postroad.cli.client import RequestRefused
 from postroad.cli.top import _lines
 from postroad.cli.top_view import drawn, troubles
 from postroad.model.errors import StoreUnavailable
+from postroad.model.problem import Problem
 from tests.cli.running import PROGRAM, TASKS, UP, data, door, postroad, running, start
 
 NOW = 1_700_000_000_000

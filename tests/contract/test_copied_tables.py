@@ -28,6 +28,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "letter": {"text": 1},
     "history": {"state": "cancelled", "late": 1, "finished_at": NOW_MS},
     "dead": {"reason": "crash_loop"},
+    "suppression": {"reason": "complaint"},
     "tick": {"fate": "sent"},
     "pace": {"counted": "[[5, 7]]"},
     "credential": {"kind": "webhook"},

@@ -18,7 +18,7 @@ from postroad.model.listing import ListedMessage, MessagePage
 from postroad.model.states import State
 from postroad.verbs import message_search as verbs
 from postroad.verbs.messages import ListWhere, Messages
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 from tests.contract.bench import Bench
 
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from postroad import config
 from postroad.api.app import ROUTES
-from postroad.api.problems import BadRequest, NotFound, field_error, kind
+from postroad.api.problems import BadRequest, NotFound, field_error
 from postroad.api.reading import decode
 from postroad.api.routes import batch, messages
 from postroad.api.routing import Router, read_query
@@ -19,6 +19,7 @@ from postroad.campaigns.exporting import CELLS
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
 from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.template import Template
+from postroad.model import hours
 from postroad.model.audit import _without_query
 from postroad.model.campaign import BadTemplate
 from postroad.model.cursors import place_in
@@ -28,6 +29,7 @@ from postroad.model.ids import to_number
 from postroad.model.keyring import KeyRing, read_keys
 from postroad.model.pace import read_limit
 from postroad.model.private_headers import DECODE, _opened
+from postroad.model.problem import kind
 from postroad.model.sms_segments import count_segments
 from postroad.model.tokens import identity_of
 from postroad.model.webhook import HEADERS
@@ -107,6 +109,13 @@ def traced(data: bytes) -> None:
     )
 
 
+def opened(data: bytes) -> None:
+    text = data.decode("latin-1")
+    for read in (hours.zone_of, hours.SPAN.fullmatch):
+        with suppress(BadInput):
+            read(text)
+
+
 def configured(data: bytes) -> None:
     text = data.decode("latin-1")
     config.unknown({"POSTROAD_" + text[:2_000]: "1"})
@@ -164,7 +173,7 @@ DOORS = (
         quoted,
         (
             "api/problems.py:PATTERN",
-            "api/problems.py:WORDS",
+            "model/problem.py:WORDS",
             "api/problems.py:field_error",
         ),
         size=600,
@@ -199,6 +208,12 @@ DOORS = (
         size=192,
         frames=(BARE, (b"1/", b"s"), (b"1/", b"x"), (b"1", b"/s"), (b"1/s", b",1/s")),
         raises=(BadInput,),
+    ),
+    Door(
+        "allowed hours",
+        opened,
+        ("model/hours.py:SPAN", "model/hours.py:zone_of"),
+        frames=(BARE, (b"09:00-", b""), (b"Europe/", b"")),
     ),
     Door(
         "a rate that is far too long",

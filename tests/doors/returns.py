@@ -9,6 +9,7 @@ from postroad.model.errors import BadInput
 from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
 from postroad.model.suppression import normal_recipient
+from postroad.transports.suppression_gate import _despite
 from tests.doors.shape import BARE, Door
 
 
@@ -65,6 +66,13 @@ DOORS = (
         links,
         ("model/mail_links.py:SUBSCRIBER",),
         frames=(BARE, (b"b-", b"@bounces.example.com")),
+    ),
+    Door(
+        "what a message is sent despite",
+        _despite,
+        ("transports/suppression_gate.py:DESPITE",),
+        frames=(BARE, (b'{"despite": ["', b'"]}')),
+        shapes={"deep": lambda n: b"[" * n},
     ),
     Door(
         "a suppression list",

@@ -17,6 +17,7 @@ OURS = {
     "demo/": "the demo's own servers, for one minute on this machine",
     "testing/": "what tests say to each other",
     "cli/": "what its user types, and what their own server answers",
+    "remote/": "what their own server answers; what anybody could is listed in wires.py",
     "observe/watcher.py:": "/proc, from the kernel",
     "stores/postgres/": "rows that this release wrote; addresses are listed above",
     "stores/sqlite/": "rows that this release wrote",

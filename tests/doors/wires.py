@@ -19,10 +19,13 @@ from postroad.hub.frames import JSON, MSGPACK, Codec
 from postroad.hub.http import HttpProtocol
 from postroad.hub.server import HubServer
 from postroad.hub.server import UndecidedConnection as HubDoor
-from postroad.model.errors import BadSetting
+from postroad.model.errors import BadSetting, NotPostroad
 from postroad.model.hubs import known_hub
 from postroad.model.mailbox import HubLimits
 from postroad.model.networks import network
+from postroad.remote.addresses import HEAD_BYTES_MAX
+from postroad.remote.calls import lines_of
+from postroad.remote.http import HttpLine, HttpReply
 from postroad.stores.window_socket import Peer
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door, in_pieces
@@ -51,6 +54,22 @@ def asked_at_a_window(data: bytes) -> None:
         with suppress(asyncio.IncompleteReadError, window.BadWindowRequest):
             head = window.RequestHead(await reading)
             _ = window.WindowExchange(head, reader, SimpleNamespace()).scope(Peer(1, 1))  # type: ignore[arg-type]
+
+    LOOP.run_until_complete(inside())
+
+
+def answered_a_remote_road(data: bytes) -> None:
+    """As a program reads whatever listens at the address that it was given."""
+
+    async def inside() -> None:
+        reader = asyncio.StreamReader(limit=HEAD_BYTES_MAX)
+        reply = HttpReply(HttpLine(reader, SimpleNamespace()), 30.0)  # type: ignore[arg-type]
+        for at in range(0, len(data), 512):
+            reader.feed_data(data[at : at + 512])
+        reader.feed_eof()
+        with suppress(asyncio.IncompleteReadError, NotPostroad, ConnectionError):
+            await reply.begin()
+            _ = [line async for line in lines_of(reply.pieces())]
 
     LOOP.run_until_complete(inside())
 
@@ -269,6 +288,25 @@ DOORS = (
             (b"GET /%", b" HTTP/1.1\r\n\r\n"),
         ),
         shapes={"many headers": lambda n: GET + b"a: b\r\n" * (n // 6) + b"\r\n"},
+    ),
+    Door(
+        "an answer to a remote road",
+        answered_a_remote_road,
+        ("remote/http.py:HttpReply", "remote/calls.py:lines_of"),
+        size=15_000,
+        frames=(
+            BARE,
+            (b"HTTP/1.1 200 OK\r\na: ", b"\r\n\r\n"),
+            (b"HTTP/1.1 200 OK\r\n\r\n", b""),
+            (b"HTTP/1.1 ", b"\r\n\r\n"),
+        ),
+        shapes={
+            "many headers": lambda n: b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * (n // 6) + b"\r\n",
+            "chunks of one byte": lambda n: (
+                b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * (n // 6)
+            ),
+            "empty lines": lambda n: b"HTTP/1.1 200 OK\r\n\r\n" + b"\n" * n,
+        },
     ),
     Door(
         "a request to the API, byte by byte",

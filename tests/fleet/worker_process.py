@@ -18,7 +18,7 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import StoreError
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 from tests.crash.book import now_ms
 from tests.crash.engine_process import Teller
 from tests.crash.orders import Parcel

@@ -1,13 +1,16 @@
 """The guide for jobs runs, prints what it shows, and its test passes with the plugin."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 
 from tests.guides.running import examples, run, same
 
@@ -43,9 +46,31 @@ def test_the_guides_own_test_passes(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
+def _look_into(folder: Path) -> None:
+    """As somebody would from another terminal, while the application runs."""
+
+    def postroad(*words: str) -> Any:
+        command = (sys.executable, "-m", "postroad", *words, "--dsn", "sqlite:///shop-app.db")
+        done = subprocess.run(
+            (*command, "--json"), cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    (queue,) = postroad("queues")["queues"]
+    assert queue["queue"] == "welcome"
+    (message,) = postroad("messages", "--state", "delivered")["messages"]
+    assert postroad("message", "explain", message["id"])["state"] == "delivered"
+    assert postroad("workers")["workers"][0]["state"] in ("alive", "idle")
+    assert postroad("pause", "welcome")["done"] == "paused"
+    assert postroad("send", "welcome", '{"name": "Bo"}')["queue"] == "welcome"
+    assert postroad("stats")["held"] == 1
+    assert postroad("audit", "list")["lines"][0]["actor"] == "window"
+
+
 def test_the_guides_web_application_delivers_and_ends_with_its_server(tmp_path: Path) -> None:
     """A road that took the server's signals would leave it deaf to them."""
-    (example,) = [each for each in examples(GUIDE) if "lifespan" in each.code]
+    example, _ = [each for each in examples(GUIDE) if "lifespan" in each.code]
     (tmp_path / "shop.py").write_text(example.code)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         command = (sys.executable, "-m", "uvicorn", "shop:app", "--fd", str(taken.fileno()))
@@ -64,7 +89,53 @@ def test_the_guides_web_application_delivers_and_ends_with_its_server(tmp_path: 
                     assert line.getresponse().status == 201
                 assert server.stdout is not None
                 assert "welcome, Ada\n" in iter(server.stdout.readline, "")
+                _look_into(tmp_path)
                 server.send_signal(signal.SIGINT)
                 assert server.wait(60) in (0, -signal.SIGINT)
             finally:
                 server.kill()
+
+
+def test_the_guides_web_and_worker_share_a_file(tmp_path: Path) -> None:
+    """Two web processes send while their worker is killed and started again."""
+    _, web = [each for each in examples(GUIDE) if "lifespan" in each.code]
+    (worker,) = [each for each in examples(GUIDE) if "sqlite:///two.db" in each.code]
+    (tmp_path / "web.py").write_text(web.code)
+    (tmp_path / "worker.py").write_text(worker.code)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def work() -> "subprocess.Popen[str]":
+        command = (sys.executable, "worker.py")
+        return subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True)
+
+    def sign_up(name: str) -> int:
+        host, port = taken.getsockname()
+        with closing(HTTPConnection(host, port, timeout=60)) as line:
+            line.request("POST", "/sign-up", json.dumps({"name": name}).encode())
+            return line.getresponse().status
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = (sys.executable, "-m", "uvicorn", "web:app", "--fd", str(taken.fileno()))
+        with work() as first:
+            web_processes = [
+                subprocess.Popen(command, cwd=tmp_path, pass_fds=(taken.fileno(),), env=env)
+                for _ in range(2)
+            ]
+            try:
+                assert sign_up("Ada") == 201
+                assert first.stdout is not None
+                assert "welcome, Ada\n" in iter(first.stdout.readline, "")
+                first.kill()
+                first.wait(60)
+                with ThreadPoolExecutor() as pool:
+                    waiting = [pool.submit(sign_up, name) for name in ("Bo", "Cy", "Di")]
+                    with work() as second:
+                        assert [each.result() for each in waiting] == [201] * 3
+                        assert second.stdout is not None
+                        lines = {second.stdout.readline() for _ in range(3)}
+                        second.terminate()
+                assert lines == {"welcome, Bo\n", "welcome, Cy\n", "welcome, Di\n"}
+            finally:
+                for each in web_processes:
+                    each.kill()
+                    each.wait(60)

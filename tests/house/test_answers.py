@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parent / "sample_answers.py"
-KEPT = "return _receipts([send], await intake.put([drafted]))[0]"
+KEPT = "return receipts_of([send], await intake.put([drafted]))[0]"
 LOST = "await intake.put([drafted])\n        return Receipt(to_text(drafted.id), send.queue)"
 """How a receipt was once given for a message that nobody had."""
 

@@ -14,7 +14,6 @@ from websockets.asyncio.server import ServerConnection, serve
 from websockets.typing import Subprotocol
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.hub import client_connection
 from postroad.hub.access import new_box
@@ -25,6 +24,7 @@ from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import HubLimits
 from postroad.transports.named_hubs import NamedHub, OwnHub
 from postroad.transports.webhook.guard import Guard
+from postroad.verbs.parts import Parts
 from tests.hub.certificates import Certificates, made
 from tests.hub.serving import SEND, serving, some_boxes
 

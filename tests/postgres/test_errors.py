@@ -11,7 +11,6 @@ import asyncpg
 import pytest
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.model.errors import (
     AccessRefused,
     BadDsn,
@@ -29,6 +28,7 @@ from postroad.stores.copying import copy
 from postroad.stores.postgres.connections import read_address
 from postroad.stores.postgres.migration import VERSION, migrate
 from postroad.stores.postgres.store import PostgresStore
+from postroad.verbs.parts import Parts
 from tests.servers import free_port
 from tests.servers.pgbouncer import PrivatePgBouncer
 from tests.servers.postgres import PrivatePostgres

@@ -9,12 +9,12 @@ import pytest
 
 from postroad import Postroad
 from postroad.api.serving import ApiServer
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.hub.serving import HubService, ListenOptions
 from postroad.ports.clock import LoopClock
 from postroad.stores.postgres import listening, mailboxes
 from postroad.stores.postgres.store import PostgresStore
+from postroad.verbs.parts import Parts
 from tests.postgres.jumping import JumpingLoop
 
 HOUR_S = 3_600.0

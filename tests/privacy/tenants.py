@@ -17,6 +17,8 @@ from tests.campaigns.stories import local, write_csv
 HOOK = "http://127.0.0.1:9/hook"
 """Nobody listens there: tries of it are logged."""
 SECRET = "whsec_" + "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0"
+TOKEN = "a token of sixteen letters, or more"
+NUMBER = "+6591234567"
 PERSON = "https://127.0.0.1:8/person"
 TABLES = """
 select c.relname::text from pg_class c
@@ -53,6 +55,8 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.campaigns.create(
         "c", credential="main", template='{"to": "{{ name }}"}', tenant=tenant
     )
+    texts = CredentialSpec("http://127.0.0.1:9", "AC1", "+15550000")
+    await road.credentials.put("texts", texts, TOKEN, check=False, tenant=tenant)
     people = [PERSON, "https://127.0.0.1:8/other"]
     await road.campaigns.import_file(
         "c", write_csv(folder / f"{tenant}.csv", people), tenant=tenant
@@ -74,6 +78,10 @@ async def send_all(road: Postroad, *tenants: str) -> None:
         for tenant in tenants
     ]
     sends += [Send(HOOK, n, tenant=tenant) for n in range(2) for tenant in tenants]
+    sends += [
+        Send(f"sms:{NUMBER}", {"text": "Hello"}, tenant=tenant, credential="texts")
+        for tenant in tenants
+    ]
     await road.send_many(sends)
     for tenant in tenants:
         await road.publish("order.paid", f"event of {tenant}", key="once", tenant=tenant)

@@ -198,7 +198,7 @@ async def test_a_call_of_a_campaign_is_waited_for(dsn: str, folder: Path) -> Non
         job = await store.claim(owner, 60_000)
         assert job is not None
         assert await store.enqueue(owner, job, 10) == 2
-        ((n, tries),) = (await store.intend(owner, job, [1])).items()
+        ((n, tries),) = (await store.intend(owner, job, [1])).tries.items()
         asked = await road.privacy.erase(recipient=PERSON)
         await waits(road, asked.id, "recipients")
         now_ms = road.store.clock.now_ms()

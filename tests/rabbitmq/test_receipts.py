@@ -15,10 +15,11 @@ from postroad import Message, Postroad, PostroadError, Reject
 from postroad import sync as blocking
 from postroad.api.app import Application
 from postroad.api.context import Context
-from postroad.api.in_process import ApiRequest, ask
+from postroad.api.in_process import ask
 from postroad.engine.drafting import Send
 from postroad.model.errors import BrokerBlocked, BrokerLost, QueueFull, Unroutable
 from postroad.model.tokens import EVERY_TENANT
+from postroad.remote.api_request import ApiRequest
 from postroad.stores.rabbitmq import broker as broker_module
 from postroad.stores.rabbitmq.delays import delay_queues
 from postroad.stores.rabbitmq.store import RabbitStore

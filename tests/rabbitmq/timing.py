@@ -6,11 +6,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.ladder import Exponential
 from postroad.transports.handler import Job
+from postroad.verbs.parts import Parts
 from tests.crash.book import now_ms
 from tests.rabbitmq.roads import running
 

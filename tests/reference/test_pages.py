@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 from postroad.api.listening import REFUSALS
-from postroad.api.problems import kind
 from postroad.model.errors import PostroadError
+from postroad.model.problem import kind
 from postroad.stores.rabbitmq.envelope import BadEnvelope
 from postroad.transports.webhook.resolving import Unresolved
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.app import Parts, Postroad
+from postroad.app import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.durations import seconds_of
@@ -19,6 +19,7 @@ from postroad.model.states import NEVER, State
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
 from postroad.testing.simloop import Node, SimLoop
+from postroad.verbs.parts import Parts
 from tests.rig.ledger import LIVE, DeliveryLedger, SentMessage
 from tests.rig.rates import Rates
 from tests.rig.receivers import QUICK, Behaviour, ReceivedTry, Receivers

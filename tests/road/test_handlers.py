@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from postroad import Postroad, Reject, RetryLater
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.errors import BadInput
 from postroad.model.limits import Limits
 from postroad.observe.log import make_log
+from postroad.verbs.parts import Parts
 
 Within = Callable[..., Any]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from postroad import Message, Postroad
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.limits import Limits
 from postroad.observe.log import make_log
 from postroad.transports.handler import PLAIN_CONCURRENCY
+from postroad.verbs.parts import Parts
 from tests.rig.world import World, simulate
 
 Within = Callable[..., Any]

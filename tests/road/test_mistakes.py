@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.entities import Message
 from postroad.model.errors import BadDsn, BadInput, BadSetting, BadUrl
@@ -22,6 +21,7 @@ from postroad.observe.metrics import Meter
 from postroad.ports.clock import LoopClock
 from postroad.testing.simloop import SimLoop
 from postroad.transports.failure_log import FailureLog
+from postroad.verbs.parts import Parts
 
 Within = Callable[..., Any]
 PASSWORD = "pw-of-road"

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
 from postroad.stores.postgres.base import PostgresBase
+from postroad.verbs.parts import Parts
 from tests.servers.postgres import PrivatePostgres
 
 

@@ -160,3 +160,27 @@ def test_a_limit_is_told_when_it_is_first_reached() -> None:
         assert len(reached) == 1
 
     simulate(7, story)
+
+
+def test_a_thousand_pauses_and_a_broken_transport_are_a_handful_of_lines() -> None:
+    def broken(now_ms: int, draw: float) -> tuple[float, bool, Outcome]:
+        raise RuntimeError(f"no answer for {now_ms} {draw}")
+
+    async def story(world: World) -> None:
+        lines = logged(world)
+        world.behaviours["ash"] = broken
+        member = world.start("one")
+        for number in range(200):
+            await world.send(f"sim://birch/{number}", delay=600)
+            await member.road.pause(f"sim://birch/{number}")
+            await world.send("sim://ash/a")
+        await asyncio.sleep(30)
+        told = Counter(events(lines))
+        assert told["queue paused"] <= 7
+        assert told["a transport raised"] <= 5
+        assert lines.getvalue().count("Traceback") == 1
+        paused = [line for line in lines.getvalue().splitlines() if 'event="queue paused"' in line]
+        more = sum(int(found) for found in re.findall(r"more=(\d+)", "".join(paused)))
+        assert sum("queue=" in line for line in paused) + more == 200
+
+    simulate(8, story)

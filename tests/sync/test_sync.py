@@ -77,7 +77,7 @@ def test_the_dead_set_and_the_controls(road: Postroad) -> None:
         assert road.cancel_all("picky").cancelled == 1
 
 
-INSIDE = {"CampaignAdmin.callback", "CredentialAdmin.get", "CredentialAdmin.open"}
+INSIDE = {f"CredentialAdmin.{name}" for name in ("channel", "get", "session", "usable")}
 """Verbs that the road itself calls, or its API."""
 
 

@@ -13,13 +13,14 @@ import msgspec
 import uvloop
 from msgspec import Struct
 
-from postroad.app import Parts, Postroad
+from postroad.app import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.circuit import CLOSED
 from postroad.model.limits import Limits
 from postroad.observe.metrics import Meter
 from postroad.transports.webhook import connections
+from postroad.verbs.parts import Parts
 from tests.webhook.conftest import LOCAL
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from postroad import Postroad
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.outcome import Kind
 from postroad.model.webhook import Attempt
+from postroad.verbs.parts import Parts
 from tests.webhook.conftest import LOCAL, Receiver
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]

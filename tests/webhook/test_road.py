@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from standardwebhooks import Webhook
 
 from postroad import Postroad, Send
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.entities import Policy
 from postroad.model.errors import BadUrl
@@ -19,6 +18,7 @@ from postroad.model.ladder import Exponential
 from postroad.model.webhook import HeaderNames, WebhookRules
 from postroad.observe.log import make_log
 from postroad.transports.webhook.resolving import Resolve, Unresolved
+from postroad.verbs.parts import Parts
 from tests.servers.nginx import PrivateNginx
 from tests.webhook.conftest import LOCAL, Receiver
 from tests.webhook.test_faults import Within

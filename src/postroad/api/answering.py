@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from postroad.api.problems import Problem, problem
+from postroad.api.problems import problem
 from postroad.api.request import Response
+from postroad.model.problem import Problem
 
 MEDIA_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = {429: "60", 503: "2"}

@@ -9,7 +9,7 @@ import msgspec
 
 from postroad.api import docs_page
 from postroad.api.answering import answer
-from postroad.api.audit import CUT
+from postroad.api.audit import CUT, is_rehearsal
 from postroad.api.context import Context
 from postroad.api.openapi import document
 from postroad.api.problems import MethodNotAllowed
@@ -42,6 +42,7 @@ from postroad.api.routes import (
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
 from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
+from postroad.observe.gathering import EventGathering
 
 FAULT: Final = 500
 AWAY: Final = (StoreUnavailable, DiskFull, BrokerLost, BrokerBlocked)
@@ -118,6 +119,7 @@ class Application:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._router = Router(ROUTES)
+        self._faults = EventGathering(context.road.store.clock)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -156,7 +158,7 @@ class Application:
         if route.facts.any_scope:
             request.who = await self.context.access.identify(request)
         given = await route.arguments(request, values)
-        if route.changes:
+        if route.changes and not is_rehearsal(given):
             return await self._change(request, route, given)
         return _reply(await route.handler(**given), route)
 
@@ -196,9 +198,9 @@ class Application:
             await reply.ended(status)
 
     def _log_fault(self, request: Request, error: BaseException) -> None:
-        self.context.log.error(
-            "request failed", path=request.path, method=request.method, exc_info=error
-        )
+        alike = {"raised": type(error).__name__, "method": request.method}
+        facts = {"path": request.path, "exc_info": error}
+        self._faults.add(self.context.log.error, "request failed", alike, facts.copy)
 
 
 def _doing(scope: Any) -> str:

@@ -26,7 +26,6 @@ NAMED: Final = frozenset(
         "cost",
         "count",
         "credential",
-        "dry_run",
         "every_tenant",
         "everything",
         "hours",
@@ -222,7 +221,14 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
     return found
 
 
+def is_rehearsal(given: Mapping[str, Any]) -> bool:
+    """Whether a change is only counted: then there is nothing to log."""
+    return any(getattr(value, "dry_run", False) for value in given.values())
+
+
 def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, list | tuple):
         more = f" and {len(value) - LISTED_MAX} more" if len(value) > LISTED_MAX else ""
         return shown_text(" ".join(map(str, value[:LISTED_MAX]))) + more

@@ -17,11 +17,11 @@ def sees_bodies(request: Request) -> bool:
     return Scope.bodies in request.who.scopes
 
 
-def shown_body(body: bytes) -> tuple[Raw, str]:
+def shown_body(body: bytes) -> tuple[Raw, str | None]:
     """Return a body as JSON, or, if it is none, in base64."""
     try:
         body.decode()
         msgspec.json.decode(body)
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return Raw(b"null"), b64encode(body).decode()
-    return Raw(body), ""
+    return Raw(body), None

@@ -1,54 +1,15 @@
 """Requests to the application without a network, in this process and its loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import unquote
 
-import msgspec
-from msgspec import Struct
-
-from postroad.model.errors import BadInput
+from postroad.remote.api_request import ApiAnswer, ApiRequest
 
 ASGI = Callable[[Any, Any, Any], Awaitable[None]]
 IN_PROCESS: Final = ("inside", 0)
 """The client of such a request; no network can bring this address."""
-
-
-class ApiAnswer(Struct, frozen=True):
-    """The answer of a server."""
-
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-    def json(self) -> Any:
-        """Decode the content."""
-        return msgspec.json.decode(self.content)
-
-
-class ApiRequest(Struct, frozen=True):
-    """A request: the path as it goes over the wire (`part` quotes what is not ours), the query's
-    values as texts, or None for what is left out."""
-
-    method: str
-    path: str
-    query: Mapping[str, object] = {}
-    content: bytes = b""
-    headers: Mapping[str, str] = {}
-
-    @property
-    def query_text(self) -> str:
-        """The query as it stands in an address."""
-        given = {name: value for name, value in self.query.items() if value not in (None, "")}
-        return urlencode(given)
-
-
-def part(text: str) -> str:
-    """Quote a text as one part of a path. An empty one would make the path another one."""
-    if not text:
-        raise BadInput("an id or a name is empty: give one")
-    return quote(text, safe="", errors="replace")
 
 
 async def ask(

@@ -11,7 +11,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from postroad.api.connections import ApiConnections, LimitedConnection
-from postroad.api.problems import Problem
+from postroad.model.problem import Problem
 from postroad.ports.clock import system_chance
 
 HEAD_BYTES_MAX: Final = 64 << 10

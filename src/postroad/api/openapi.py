@@ -10,10 +10,10 @@ from msgspec import NODEFAULT
 
 from postroad.api.answering import MEDIA_TYPE
 from postroad.api.examples import example
-from postroad.api.problems import Problem
 from postroad.api.progress import NDJSON, ProgressLine
 from postroad.api.request import JSON, Response, Stream
 from postroad.api.routing import Parameter, Route
+from postroad.model.problem import Problem
 
 FORM: Final = "application/x-www-form-urlencoded"
 EVERYWHERE: Final = (400, 403, 404, 405, 408, 429, 431, 500, 503)

@@ -4,15 +4,13 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec import Struct
-
 from postroad.model import errors
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.dead import ReplayMode
+from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.states import DeadReason
 from postroad.model.tokens import Scope
 
-WORDS: Final = re.compile(r"(?<!^)(?=[A-Z])")
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
 CHOICES: Final[dict[str, Iterable[str]]] = {
     "reason": DeadReason,
@@ -20,13 +18,6 @@ CHOICES: Final[dict[str, Iterable[str]]] = {
     "mode": ReplayMode,
     "outcome": ("sent", "unsent"),
 }
-
-
-class FieldError(Struct, frozen=True):
-    """What is wrong with one field."""
-
-    field: str
-    message: str
 
 
 def field_error(field: str, words: str) -> FieldError:
@@ -39,16 +30,6 @@ def field_error(field: str, words: str) -> FieldError:
     elif words.startswith("invalid enum value") and (name := field.partition("[")[0]) in CHOICES:
         words = f"{words}: give one of {', '.join(CHOICES[name])}"
     return FieldError(field, words)
-
-
-class Problem(Struct, frozen=True):
-    """What went wrong and what to do. `type` is stable: docs/reference/errors.md."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    errors: tuple[FieldError, ...] = ()
 
 
 class BadRequest(errors.BadInput):
@@ -107,11 +88,6 @@ STATUS: Final[dict[type[Exception], int]] = {
 }
 
 
-def kind(error: type[Exception]) -> str:
-    """The stable name of an error."""
-    return "urn:postroad:problem:" + WORDS.sub("-", error.__name__).lower()
-
-
 def status_of(error: type[Exception]) -> int:
     """The HTTP status of an error: its own, or that of what it is a kind of."""
     return next((STATUS[each] for each in error.__mro__ if each in STATUS), 500)
@@ -127,4 +103,5 @@ def problem(error: Exception) -> Problem:
     fields: tuple[FieldError, ...] = getattr(error, "fields", ())
     lines = getattr(error, "problems", ())  # of a file of recipients
     fields += tuple(FieldError(f"line {one.line}", one.reason) for one in lines)
-    return Problem(kind(type(error)), title, status, str(error), fields)
+    stored = error.stored if isinstance(error, errors.PostroadError) else ()
+    return Problem(kind(type(error)), title, status, str(error), fields, stored)

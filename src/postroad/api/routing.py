@@ -8,10 +8,11 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec import NODEFAULT, Struct, structs
 
-from postroad.api.problems import BadRequest, FieldError, NotFound, UnsupportedMediaType
+from postroad.api.problems import BadRequest, NotFound, UnsupportedMediaType
 from postroad.api.reading import bad_field, decode
 from postroad.api.request import JSON, Request
 from postroad.model.near_names import nearest
+from postroad.model.problem import FieldError
 from postroad.model.tokens import Scope
 
 PUBLIC_BYTES_MAX: Final = 64 << 10

@@ -14,8 +14,8 @@ import msgspec
 from postroad.api.app import Application
 from postroad.api.context import Context
 from postroad.api.in_process import ASGI
-from postroad.api.problems import Problem
 from postroad.app import Postroad
+from postroad.model.problem import Problem
 from postroad.stores.window_socket import Peer
 
 HEAD_BYTES_MAX: Final = 64 << 10

@@ -5,11 +5,13 @@ from collections import Counter
 from msgspec import Struct
 
 from postroad.campaigns.rendering import Renderer
+from postroad.campaigns.suppressed import SuppressedRecipient, SuppressedTally
 from postroad.model.campaign import Campaign
 from postroad.model.credential import CredentialSpec
 from postroad.model.pace import read_limit
 from postroad.ports.campaigns import CampaignRecords
 from postroad.ports.channel import Channel
+from postroad.ports.suppressions import SuppressionLists
 
 PAGE = 1_000
 SHOWN = 100
@@ -34,19 +36,31 @@ class Estimate(Struct, frozen=True):
     longest_segments: int
     cost: float
     seconds: float
+    suppressed: int = 0
+    """Who is on a suppression list, and is not sent to; these are not among the recipients."""
+    suppressed_rows: tuple[SuppressedRecipient, ...] = ()
+    """The first hundred of them."""
 
 
 async def estimate(
-    store: CampaignRecords, campaign: Campaign, channel: Channel, spec: CredentialSpec
+    store: CampaignRecords,
+    lists: SuppressionLists,
+    campaign: Campaign,
+    channel: Channel,
+    spec: CredentialSpec,
 ) -> Estimate:
     """Render the message of every unsent recipient, and count."""
     renderer = Renderer(campaign, channel)
+    suppressed = SuppressedTally(lists, campaign.tenant)
     wrong, count, total, longest, after = list[InvalidRecipient](), 0, 0, 0, 0
     encodings: Counter[str] = Counter()
     invalid = 0
     while rows := await store.rows(campaign.id, after, PAGE, unsent=True):
         after = rows[-1].n
+        kept_back = await suppressed.look([row.n for row in rows], [row.recipient for row in rows])
         for row in rows:
+            if row.recipient in kept_back:
+                continue
             message = renderer.render_or_problem(row)
             why = message.problem or too_long(message.cost, spec.segments_max)
             if why:
@@ -66,6 +80,8 @@ async def estimate(
         longest,
         round(total * spec.price, 4),
         seconds_of(total, spec.rate, spec.segments_max),
+        suppressed.count,
+        tuple(suppressed.shown),
     )
 
 

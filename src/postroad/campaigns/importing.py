@@ -18,9 +18,11 @@ from postroad.campaigns.reading import (
     stamp_of,
 )
 from postroad.campaigns.rendering import templates_of
+from postroad.campaigns.suppressed import SuppressedRecipient, SuppressedTally
 from postroad.model.campaign import Campaign, WrongState
 from postroad.model.recipients import RecipientCheck
 from postroad.ports.campaigns import CampaignRecords, Import, NewRows
+from postroad.ports.suppressions import SuppressionLists
 
 LOAD: Final = 20_000
 LOAD_BYTES: Final = 1 << 23
@@ -44,6 +46,11 @@ class Imported(Struct, frozen=True):
     guessed: bool
     columns: tuple[str, ...]
     resumed_at_line: int
+    suppressed: int = 0
+    """Of the lines that this call has read: those who are on a suppression list, and will not be
+    sent to."""
+    suppressed_lines: tuple[SuppressedRecipient, ...] = ()
+    """The first hundred of them, each with its line."""
 
 
 class ImportLimits(Struct, frozen=True):
@@ -71,10 +78,17 @@ class ImportLimits(Struct, frozen=True):
 class Importer:
     """Imports files into campaigns."""
 
-    def __init__(self, store: CampaignRecords, check: RecipientCheck, limits: ImportLimits) -> None:
+    def __init__(
+        self,
+        store: CampaignRecords,
+        check: RecipientCheck,
+        limits: ImportLimits,
+        lists: SuppressionLists,
+    ) -> None:
         self._store = store
         self._check = check
         self._limits = limits
+        self._lists = lists
 
     async def run(
         self,
@@ -105,8 +119,9 @@ class Importer:
             raise BadFile(f"{path.name} has no recipients", tuple(checked.problems))
         start = await self._store.open_import(Import(campaign.id, source.digest, source.columns))
         rows = CsvReader(source, column, self._check)
+        suppressed = SuppressedTally(self._lists, campaign.tenant)
         end, doubles = await self._load(
-            start, rows, lambda: told("load", rows.bytes_read, source.size)
+            start, rows, suppressed, lambda: told("load", rows.bytes_read, source.size)
         )
         if stamp_of(path) != source.stamp:
             raise BadFile(
@@ -124,6 +139,8 @@ class Importer:
             source.guessed,
             source.columns,
             start.line,
+            suppressed.count,
+            tuple(suppressed.shown),
         )
 
     def _open(self, path: Path, column: str, encoding: str) -> CsvSource:
@@ -131,7 +148,11 @@ class Importer:
         return open_source(path, column, encoding)
 
     async def _load(
-        self, at: Import, reader: CsvReader, told: Callable[[], None]
+        self,
+        at: Import,
+        reader: CsvReader,
+        suppressed: SuppressedTally,
+        told: Callable[[], None],
     ) -> tuple[Import, list[int]]:
         """Write batch by batch, while the next one is read in a thread."""
         batches = reader.batches(at.line)
@@ -141,6 +162,7 @@ class Importer:
             ahead = asyncio.create_task(asyncio.to_thread(_next, reader, batches))
             try:
                 doubles = await self._store.load(at, rows)
+                _ = await suppressed.look(rows.lines, rows.recipients)  # it counts them
             finally:
                 line, count, rows = rows.lines[-1], len(rows.lines), await ahead
             at = structs.replace(

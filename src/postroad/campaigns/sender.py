@@ -16,6 +16,7 @@ from postroad.model.campaign import (
     Campaign,
     Job,
     Pulse,
+    Row,
     RowState,
     Verb,
 )
@@ -32,6 +33,7 @@ from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
+from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.transport import Prepares, Session
 
 SLICE: Final = 2_000
@@ -50,6 +52,7 @@ class SenderDeps(Struct, frozen=True):
     """What all senders of a process share."""
 
     store: CampaignStore
+    lists: SuppressionLists
     pace: Pace
     figures: FigureGatherer
     clock: Clock
@@ -173,8 +176,19 @@ class Sender:
             await self._changed()
             return True
         self._after = rows[-1].n
-        self._ahead.extend(self._renderer.render_or_problem(row) for row in rows)
+        tenant, recipients = context.campaign.tenant, [row.recipient for row in rows]
+        suppressed = await self._deps.lists.suppressed(tenant, recipients)
+        for row in rows:
+            if row.recipient in suppressed:
+                self._keep_back(row, suppressed[row.recipient])
+            else:
+                self._ahead.append(self._renderer.render_or_problem(row))
         return True
+
+    def _keep_back(self, row: Row, reason: str) -> None:
+        """Record that a recipient is on a suppression list: no call and no slot is spent on it."""
+        self._recorder.in_flight += 1
+        self._recorder.add(CallResult(row.n, row.tries, RowState.suppressed, sub_type=reason))
 
     async def _begin(self, free: int) -> bool:
         """Reserve slots, then store intents, then start the calls."""
@@ -190,11 +204,14 @@ class Sender:
                 await self._wait(min(max(block.again_s - deps.clock.steady_s(), 0.002), RETRY_S))
                 return True
         messages = [self._ahead.popleft() for _ in slots]
-        tries = await deps.store.intend(deps.owner, context.job, [one.row.n for one in messages])
+        noted = await deps.store.intend(deps.owner, context.job, [one.row.n for one in messages])
         for message, slot in zip(messages, slots, strict=True):
-            if message.row.n in tries:
-                self._start(message, tries[message.row.n], slot)
-        if not tries:  # stopped, or another owner's
+            n = message.row.n
+            if n in noted.tries:
+                self._start(message, noted.tries[n], slot)
+            elif n in noted.suppressed:  # since they were read
+                self._keep_back(message.row, noted.suppressed[n])
+        if not noted.tries and not noted.suppressed:  # stopped, or another owner's
             self.stop()
         return True
 

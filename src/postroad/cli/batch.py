@@ -8,7 +8,6 @@ from typing import Annotated, Any, BinaryIO, Final
 import msgspec
 from click.exceptions import Exit
 
-from postroad.api.in_process import ApiRequest
 from postroad.api.progress import NDJSON
 from postroad.cli.client import RoadClient
 from postroad.cli.command import Invocation, command
@@ -16,6 +15,7 @@ from postroad.cli.options import Argument, Group
 from postroad.cli.printing import as_json, err, out
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput, StoreUnavailable
+from postroad.remote.api_request import ApiRequest
 
 LINES: Final = 5_000
 BYTES: Final = 8 << 20

@@ -4,18 +4,18 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.client import FileImport
 from postroad.cli.command import Invocation, Listing
 from postroad.cli.options import Argument, Option
 from postroad.cli.printing import err, pieces
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 if TYPE_CHECKING:
     from postroad.app import Postroad
 
 Name = Annotated[str, Argument(help="The campaign's name.")]
-State = Annotated[str, Option(help="Only these: unsent, sent, failed or uncertain.")]
+State = Annotated[str, Option(help="Only these: unsent, sent, failed, uncertain or suppressed.")]
 
 
 def campaign_path(name: str, verb: str = "") -> str:
@@ -56,12 +56,15 @@ def import_file(
             ("recipients", said["rows"]),
             ("duplicates", f"{said['duplicates']} {said['duplicate_lines'] or ''}".strip()),
             ("invalid", said["invalid"]),
+            ("suppressed", said["suppressed"]),
             ("encoding", said["encoding"] + guessed),
             ("columns", ", ".join(said["columns"])),
         ]
     )
     for one in said["problems"]:
         err().print(f"line {one['line']}: {one['reason']}")
+    for one in said["suppressed_lines"]:
+        err().print(f"line {one['n']}: {one['recipient']} is not sent to: {one['reason']}")
 
 
 def export(

@@ -207,11 +207,12 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
     counts = said["counts"]
+    states = ("total", "sent", "failed", "uncertain", "suppressed", "unsent")
     call.facts(
         [
             ("campaign", said["name"]),
             ("state", f"{said['state']} {said['reason']}".strip()),
-            *((name, counts[name]) for name in ("total", "sent", "failed", "uncertain", "unsent")),
+            *((name, counts[name]) for name in states),
             ("rate", f"{said['rate']:g}/s"),
             ("left", duration_text(int(said["eta_s"] * 1000)) if said["eta_s"] else "–"),
             ("starts", when(said["start_at_ms"])),
@@ -268,6 +269,7 @@ def estimate(call: Listing, name: Name) -> None:
         [
             ("recipients", said["recipients"]),
             ("invalid", said["invalid"]),
+            ("suppressed", said["suppressed"]),
             ("segments", said["segments"]),
             ("cost", f"{said['cost']:g}"),
             (
@@ -276,7 +278,7 @@ def estimate(call: Listing, name: Name) -> None:
             ),
         ]
     )
-    for one in said["invalid_rows"]:
+    for one in (*said["invalid_rows"], *said["suppressed_rows"]):
         err().print(f"{one['n']} {one['recipient']}: {one['reason']}")
 
 

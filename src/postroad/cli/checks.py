@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from postroad.api.in_process import ApiRequest
 from postroad.cli.client import TIMEOUT_S, RequestRefused
 from postroad.cli.command import Invocation
 from postroad.cli.finding import Finding
@@ -31,6 +30,7 @@ from postroad.model.ids import made_at_ms
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
+from postroad.remote.api_request import ApiRequest
 from postroad.stores.naming import file_of, shown
 from postroad.stores.opening import has_road, open_store
 from postroad.stores.rabbitmq.options import read_options

@@ -14,15 +14,16 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, structs
 
-from postroad.api.in_process import ASGI, ApiAnswer, ApiRequest, ask, part
-from postroad.api.problems import Problem
+from postroad.api.in_process import ASGI, ask
 from postroad.api.progress import NDJSON
 from postroad.config import Settings
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
+from postroad.model.problem import Problem
 from postroad.model.texts import is_whole
 from postroad.model.tokens import Caller
 from postroad.ports.tls import trusting_tls
+from postroad.remote.api_request import ApiAnswer, ApiRequest, part
 from postroad.stores.naming import file_of, shown
 from postroad.stores.opening import has_road
 from postroad.stores.window_socket import connect, is_open, user_of

@@ -10,7 +10,7 @@ import click
 from click.exceptions import Exit
 from msgspec import Struct, structs
 
-from postroad.api.problems import Problem, problem
+from postroad.api.problems import problem
 from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Argument, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, err, facts, failed, out, table
@@ -29,6 +29,7 @@ from postroad.model.errors import (
     PostroadError,
     StoreError,
 )
+from postroad.model.problem import Problem
 
 BASE: Final = structs.replace(Settings(), dsn="sqlite:///road/road.db")
 """Settings of commands when nothing is configured: a road in ./road/."""

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final
 
 import click
 
-from postroad.api.in_process import part
 from postroad.cli.command import (
     Commands,
     Invocation,
@@ -19,6 +18,7 @@ from postroad.cli.command import (
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 Name = Annotated[str, Argument(help="The credential's name.")]
 COMMON: Final = ("segments_max", "price", "callback", "expires_at")

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import structs
 
-from postroad.api.in_process import part
 from postroad.cli.client import RoadClient
 from postroad.cli.command import (
     After,
@@ -24,6 +23,7 @@ from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, out, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 Ids = Annotated[list[str] | None, Argument(help="Ids of messages; or use the filters.")]
 Count = Annotated[int, Option(help="At most this many, the longest dead first.")]

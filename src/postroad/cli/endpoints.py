@@ -4,7 +4,6 @@ import json
 from datetime import timedelta
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import (
     After,
     Commands,
@@ -18,6 +17,7 @@ from postroad.cli.command import (
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, out, when
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 Id = Annotated[str, Argument(help="The endpoint's id: ep_…")]
 

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, more, when
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 TypeName = Annotated[str, Argument(help="The event type, as order.paid.")]
 BYTES_MAX = 4 << 20

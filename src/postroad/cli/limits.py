@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import Invocation, Listing, SharedOptions, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.cli.queues import LaneNumber, Queue, meant
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 Rate = Annotated[
     str, Argument(help="As 50/s, or 50/s,1000/h for several windows; none lifts the limit.")

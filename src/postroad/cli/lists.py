@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import structs
 
-from postroad.api.in_process import part
 from postroad.cli.command import After, Invocation, Limit, Listing, MessageId, SharedOptions
 from postroad.cli.options import Argument, Option
 from postroad.cli.printing import err, more, out, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
+from postroad.remote.api_request import part
 
 COLUMNS = ("id", "queue~~", "state", "level#", "accepted", "why~")
 

@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, more, out
+from postroad.remote.api_request import part
 
 Box = Annotated[str, Argument(help="The mailbox's name.")]
 

@@ -8,7 +8,6 @@ import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
-from postroad.api.in_process import part
 from postroad.cli import lists
 from postroad.cli.command import (
     Commands,
@@ -26,6 +25,7 @@ from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, status_text, styled, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
+from postroad.remote.api_request import part
 
 
 def add(app: Group) -> None:
@@ -51,6 +51,9 @@ class SendFields(SharedOptions, frozen=True):
     delay: Annotated[
         timedelta, Option(help="Wait so long before the first try, as 90s or 12h.")
     ] = timedelta()
+    credential: Annotated[
+        str, Option(help="The credential that a text message or a mail is sent with.")
+    ] = ""
     check: Annotated[
         bool, Option("--check", help="Refuse the message if its server has no address now.")
     ] = False
@@ -58,7 +61,9 @@ class SendFields(SharedOptions, frozen=True):
 
 def send(
     call: Invocation,
-    queue: Annotated[str, Argument(help="A handler's name or an address: https://…, hub://…")],
+    queue: Annotated[
+        str, Argument(help="A handler's name or an address: https://…, mailto:…, sms:+65…")
+    ],
     body: Annotated[
         str, Argument(help="The body as JSON; - reads it from standard input.", empty=True)
     ] = "-",
@@ -132,6 +137,7 @@ def show(call: Listing, id: MessageId) -> None:  # noqa: A002 - the word that re
         [
             ("id", said["id"]),
             ("queue", said["queue"]),
+            *((("recipient", said["recipient"]),) if said["recipient"] else ()),
             ("state", state),
             ("level", f"{said['level']} of {said['retries']}"),
             ("accepted", when(said["accepted_at_ms"])),

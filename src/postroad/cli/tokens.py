@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import Commands, Invocation, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, when
+from postroad.remote.api_request import part
 
 
 def add(app: Group) -> None:

@@ -4,7 +4,6 @@ import os
 from datetime import timedelta
 from typing import Annotated, Any
 
-from postroad.api.in_process import part
 from postroad.cli.command import (
     After,
     Commands,
@@ -19,6 +18,7 @@ from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, status_text, when
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
+from postroad.remote.api_request import part
 
 Url = Annotated[str, Argument(help="The webhook's URL.")]
 

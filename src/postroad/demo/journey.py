@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.app import Parts, Postroad
+from postroad.app import Postroad
 from postroad.demo.recipients import LADDER, DemoBody
 from postroad.demo.servers import Running, serving
 from postroad.demo.watch import RoadObserver, RoadSnapshot
@@ -19,6 +19,7 @@ from postroad.model.webhook import WebhookRules
 from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock
 from postroad.transports.handler import Job
+from postroad.verbs.parts import Parts
 
 HANDLER: Final = "thumbnails"
 SENDING_S: Final = 420.0

@@ -10,6 +10,7 @@ from postroad.engine.attempt_effects import AttemptEffects
 from postroad.engine.capacity import Capacity
 from postroad.engine.deadlines import Deadlines
 from postroad.engine.descriptor_backoff import DescriptorBackoff
+from postroad.engine.engine_log import EngineLog
 from postroad.engine.lane_pacing import LanePacing
 from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.sessions import Sessions
@@ -40,6 +41,7 @@ class AttemptDeps(Struct, frozen=True):
     keys: KeyRing
     """Opens headers that are sealed."""
     log: Log
+    events: EngineLog
     may_start: Callable[[float], bool]
     put: Callable[[LaneWorker, AttemptEffects], None]
     """Hands over to the recorder."""
@@ -183,7 +185,7 @@ class DeliveryAttempt:
 
     def _raised(self, error: Exception) -> Outcome:
         if self._session is not None:
-            self._deps.log.error("a transport raised", exc_info=error)
+            self._deps.events.transport_raised(self._worker.lane, error)
             return failed(f"{type(error).__name__}: {error}")
         if isinstance(error, BadKey):
             # Its own fault alone: neither its queue nor its lane is to wait for it.
@@ -221,17 +223,13 @@ class DeliveryAttempt:
         capacity, clock = deps.capacity, deps.store.clock
         started_s = clock.steady_s()
         capacity.take(level, key.pool, key.tenant)
-        facts = {"pool": key.pool, "message": to_text(self._message.id)}
-        deps.log.warning(
-            "a handler was cut but its thread runs on and keeps its place",
-            taken=capacity.taken,
-            **facts,
-        )
+        name = to_text(self._message.id)
+        deps.events.thread_goes_on(key.pool, taken=capacity.taken, message=name)
 
         def ended(_rest: "asyncio.Future[None]") -> None:
             capacity.give(level, key.pool, key.tenant)
             took_s = clock.steady_s() - started_s
-            deps.log.warning("the thread of a cut handler ended", s=took_s, **facts)
+            deps.events.thread_ended(key.pool, s=took_s, message=name)
             deps.capacity_freed()
 
         rest.add_done_callback(ended)

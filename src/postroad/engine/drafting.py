@@ -37,6 +37,8 @@ class Send(Struct, frozen=True):
     """From -9 to 9; higher goes first among the messages of its queue."""
     headers: dict[str, str] | None = None
     tenant: str = "default"
+    credential: str = ""
+    """What a text message or a mail is sent with; else the one that has its channel's name."""
     check: bool = False
     """Refuse the message if its server has no address now; else it is stored and tried."""
 

@@ -88,6 +88,7 @@ class Engine:
             backoff=DescriptorBackoff(capacity, store.clock, log),
             keys=keys,
             log=log,
+            events=events,
             may_start=self._may_start,
             put=self.recorder.put,
             capacity_freed=self._capacity_freed,

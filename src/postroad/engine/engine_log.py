@@ -82,6 +82,22 @@ class EngineLog:
         event = "lane was lost to another worker"
         self._gathering.add(self.log.warning, event, {}, partial(_lane_facts, lane))
 
+    def transport_raised(self, lane: Lane, error: Exception) -> None:
+        """Tell of a transport that raised instead of answering, with its trace."""
+        alike = {"transport": lane.key.transport, "raised": type(error).__name__}
+        facts = partial(dict[str, object], exc_info=error)
+        self._gathering.add(self.log.error, "a transport raised", alike, facts, full=1)
+
+    def thread_goes_on(self, pool: str, **facts: object) -> None:
+        """Tell of a handler that was cut while its thread goes on."""
+        event = "a handler was cut but its thread runs on and keeps its place"
+        self._gathering.add(self.log.warning, event, {"pool": pool}, facts.copy)
+
+    def thread_ended(self, pool: str, **facts: object) -> None:
+        """Tell that such a thread has ended."""
+        event = "the thread of a cut handler ended"
+        self._gathering.add(self.log.warning, event, {"pool": pool}, facts.copy)
+
     def _circuit(self, lane: Lane, effects: AttemptEffects) -> None:
         change, old = effects.lane, effects.old_circuit
         if change is None or change.circuit.is_open == old.is_open:

@@ -4,6 +4,7 @@ any process can go on with it."""
 from typing import Final
 
 from postroad.model.control import CancelState, Cursor, MessageFilter
+from postroad.model.ids import first_after
 from postroad.model.privacy import CANCEL_STEP, ErasureJob
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -33,6 +34,21 @@ async def _go_on(store: Store, job: ErasureJob, log: Log) -> bool:
     return said is not None and not said.waits_for
 
 
+async def _cancel_named(store: Store, job: ErasureJob) -> int:
+    """Cancel what names the recipient; answers how many tries are to be waited for."""
+    subject, last, pending = job.subject, 0, 0
+    while subject.recipient:
+        ids = await store.sent_to(subject.tenant, subject.recipient, last, SLICE)
+        if not ids:
+            break
+        last = ids[-1]
+        old = [number for number in ids if number < first_after(job.asked_at_ms + 1)]
+        states = await store.erasure_cancel_ids(subject.tenant, old)
+        pending += sum(state is CancelState.pending for state in states.values())
+        await store.clock.sleep(0)
+    return pending
+
+
 async def _cancel(store: Store, job: ErasureJob) -> bool:
     """Walk once over the messages that wait; False when others' tries are to be waited for."""
     subject = job.subject
@@ -44,6 +60,7 @@ async def _cancel(store: Store, job: ErasureJob) -> bool:
         pending += sum(state is CancelState.pending for state in part.states.values())
         after = part.after
         await store.clock.sleep(0)
+    pending += await _cancel_named(store, job)
     await store.erasure_waits(job.id, pending)
     await store.erasure_cancelled(job.id, store.clock.now_ms())
     return not pending

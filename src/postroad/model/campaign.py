@@ -51,6 +51,8 @@ class RowState(StrEnum):
     sent = "sent"
     failed = "failed"
     uncertain = "uncertain"
+    suppressed = "suppressed"
+    """On a suppression list, and not sent to."""
 
 
 ROW_STATES: Final = {
@@ -142,7 +144,8 @@ class Spec(Struct, frozen=True):
 
 
 class Counts(Struct, frozen=True):
-    """How far a campaign is. `undelivered` are sent ones of which the provider said so later."""
+    """How far a campaign is. `undelivered` are sent ones of which the provider said so later;
+    `suppressed` are those who were not sent to because they are on a suppression list."""
 
     total: int = 0
     unsent: int = 0
@@ -150,11 +153,13 @@ class Counts(Struct, frozen=True):
     failed: int = 0
     uncertain: int = 0
     undelivered: int = 0
+    suppressed: int = 0
 
     @property
     def adds_up(self) -> bool:
         """Whether every recipient is in exactly one state."""
-        return self.total == self.unsent + self.sent + self.failed + self.uncertain
+        final = self.sent + self.failed + self.uncertain + self.suppressed
+        return self.total == self.unsent + final
 
 
 def must_halt(counts: Counts, rule: HaltRule) -> str:

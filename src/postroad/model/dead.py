@@ -58,6 +58,8 @@ class DeadMessage(Struct, frozen=True):
     attempts: int
     priority: int
     order_key: str
+    recipient: str = ""
+    """Whom the message itself names."""
 
 
 class DeadLetter(Struct, frozen=True):

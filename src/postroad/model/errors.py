@@ -139,6 +139,10 @@ class NotOnRabbitMQ(BadInput):
     """A road on RabbitMQ cannot do this; the text says what to use instead."""
 
 
+class NotOnRemoteRoad(BadInput):
+    """A road that another process serves cannot do this; the text says where it can be done."""
+
+
 class NotDead(BadInput):
     """The message is known, but not in the dead set; nothing was changed. Explain it to see its
     state."""
@@ -230,6 +234,15 @@ class ForeignWindow(StoreError):
     with a token."""
 
 
+class NotPostroad(StoreError):
+    """What answers at the road's address is no Postroad server. Correct the address, or look what
+    listens there."""
+
+
+class OlderServer(StoreError):
+    """The server is of an older release than this program needs. Upgrade the server first."""
+
+
 class NoHubHere(StoreError):
     """This process serves no hub. Ask the one that does, or start it with `hub_listen` set."""
 
@@ -287,6 +300,11 @@ class StoreUnavailable(StoreError):
 class NoOwner(StoreUnavailable):
     """No process that can be asked owns the road's file. Start the program that owns it, or open
     the file itself."""
+
+
+class RoadUnreachable(StoreUnavailable):
+    """The process that serves the road does not answer. What was asked may have been done, if the
+    text says so. Try again later."""
 
 
 class NoSuchVhost(NoSuchDatabase):

@@ -46,6 +46,8 @@ class MessageView(Struct, frozen=True):
     id: str
     tenant: str
     queue: str
+    recipient: str
+    """Whom the message itself names: a number, a mail address; else empty."""
     state: State
     reason: DeadReason | None
     because: str
@@ -133,6 +135,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
         id=to_text(facts.id),
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
+        recipient=facts.recipient,
         state=state,
         reason=ended.reason if ended else None,
         late=bool(ended and ended.late),

@@ -94,6 +94,8 @@ class MessageFacts(Struct, frozen=True):
     ended: Ended | None = None
     lane: LaneState | None = None
     paces: tuple[PaceFacts, ...] = ()
+    recipient: str = ""
+    """Whom the message itself names."""
 
 
 class Tally(Struct, frozen=True):

@@ -143,7 +143,6 @@ class ListRow(Struct, frozen=True, gc=False):
     attempts: int
     order_key: str
     error: str
-    status: int
 
 
 class FoundRows(Struct, frozen=True):
@@ -174,7 +173,8 @@ class ListedMessage(Struct, frozen=True, gc=False):
     finished_at_ms: int | None
     error: str
     """Of the last try that failed."""
-    status: int
+    recipient: str = ""
+    """Whom the message itself names."""
 
 
 class MessagePage(Struct, frozen=True):
@@ -237,5 +237,4 @@ def shown(row: ListRow, tenant: str, queue: str, rung: RungFacts | None) -> List
         row.due_ms or None,
         row.finished_at_ms or None,
         row.error,
-        row.status,
     )

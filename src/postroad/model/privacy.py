@@ -12,7 +12,7 @@ LAST_STEP: Final = "done"
 
 class Subject(Struct, frozen=True):
     """Whose data is meant: all of a tenant, or one recipient of it. A recipient is the name of a
-    queue (a URL, for example), a recipient of campaigns, or a mailbox."""
+    queue (a URL, for example), a recipient of messages or campaigns, or a mailbox."""
 
     tenant: str
     recipient: str = ""

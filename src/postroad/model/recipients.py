@@ -13,6 +13,10 @@ from postroad.model.errors import BadInput
 
 TO: Final = "postroad-to"
 """The header that names a message's recipient: it goes wherever the message goes."""
+PACKED_TO: Final = b'"postroad-to":'
+"""The same in JSON: found in the headers of few messages, and looked for in those of all."""
+RESERVED: Final = frozenset(("sms", "whatsapp", "mailto", "smtp", "webhook"))
+"""What names of queues of channels, and addresses, begin with: no handler's name does."""
 SITE_MARK: Final = "@"
 
 
@@ -39,12 +43,19 @@ class Measured(Struct, frozen=True):
     encoding: str = ""
 
 
+def recipient_in(headers: bytes) -> str:
+    """Return the recipient that a message's headers name; empty when they name none."""
+    if PACKED_TO not in headers:
+        return ""
+    try:
+        return ADDRESSED.decode(headers).to
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+
+
 def recipient_of(message: Message) -> str:
     """Return the recipient that a message names; BadInput when it names none."""
-    try:
-        to = ADDRESSED.decode(message.headers).to if message.headers else ""
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        to = ""
+    to = recipient_in(message.headers)
     if not to:
         raise BadInput("the message names no recipient")
     return to
@@ -53,6 +64,11 @@ def recipient_of(message: Message) -> str:
 def addressed(recipient: str) -> bytes:
     """Return the headers of a message that names only its recipient."""
     return msgspec.json.encode({TO: recipient})
+
+
+def may_name(queue: str) -> bool:
+    """Whether messages of a queue may name their recipients."""
+    return ":" in queue and "://" not in queue
 
 
 def queue_name(channel: str, credential: str, site: str = "") -> str:

@@ -32,6 +32,15 @@ class Import(Struct, frozen=True):
     duplicates: int = 0
 
 
+class Intents(Struct, frozen=True):
+    """Recipients that are about to be sent to, by their numbers."""
+
+    tries: dict[int, int]
+    """The number of each one's try."""
+    suppressed: dict[int, str]
+    """Those who are on a suppression list, and why: no call to them may begin."""
+
+
 class NewRows(Struct, frozen=True):
     """Recipients from a file, column by column, without control characters."""
 
@@ -157,9 +166,10 @@ class CampaignJobs(Protocol):
     async def queued(self, job: Job, after: int, limit: int) -> list[Row]:
         """The recipients of a job that wait to be sent to."""
 
-    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
+    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> Intents:
         """Note that these are about to be sent to, each with the number of its try; none when the
-        job has another owner or its campaign does not run."""
+        job has another owner or its campaign does not run. Who is on a suppression list in that
+        moment is not noted."""
 
     async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Write results of calls; answers the counts. A late one settles an uncertain recipient."""

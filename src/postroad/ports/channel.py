@@ -74,6 +74,15 @@ class HasSites(Protocol):
 
 
 @runtime_checkable
+class HasDefault(Protocol):
+    """A channel for which settings may name a credential: the one that has the channel's name,
+    where a tenant has stored none of that name."""
+
+    def default(self) -> OpenCredential | None:
+        """Return the credential that settings name."""
+
+
+@runtime_checkable
 class Checks(Protocol):
     """A session that can ask its provider about the credential."""
 

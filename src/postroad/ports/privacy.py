@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from postroad.model.control import CancelSlice, Cursor, MessageFilter
+from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.privacy import Erasure, ErasureJob, Subject
 
 Exported = dict[str, object]
@@ -29,6 +29,10 @@ class PrivacyStore(Protocol):
 
     async def erasure_cancel(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel the next waiting messages that are meant, or ask the owners of their lanes."""
+
+    async def erasure_cancel_ids(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+        """Cancel these messages, or ask the owners of their lanes; where messages are in a broker,
+        only those that are not."""
 
     async def erasure_cancelled(self, number: int, now_ms: int) -> None:
         """Begin the next step if no message from before the job is left."""

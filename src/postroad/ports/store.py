@@ -30,6 +30,7 @@ from postroad.ports.overview import Overviews
 from postroad.ports.pace import Slots
 from postroad.ports.privacy import PrivacyStore
 from postroad.ports.private_headers import HeaderStore
+from postroad.ports.recipients import Recipients
 from postroad.ports.rollups import Rollups
 from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.tokens import Tokens
@@ -118,7 +119,7 @@ class Upkeep(Protocol):
         lanes that serve no other. Drafts for one that is gone are refused: QueueGone."""
 
 
-class Lists(Insight, Overviews, Listings, Bodies, Protocol):
+class Lists(Insight, Overviews, Listings, Bodies, Recipients, Protocol):
     """Queries about messages, queues and lanes."""
 
 

@@ -41,8 +41,9 @@ def text(value: object) -> str:
 def read_campaign(row: Sequence[Any]) -> Campaign:
     """A campaign from its row."""
     number, tenant, name, credential, spec, columns, state, reason, halts, start_at, *rest = row
-    total, sent, failed, uncertain, undelivered, created_at, started_at, ended_at = rest
-    unsent = total - sent - failed - uncertain
+    *counts, created_at, started_at, ended_at = rest
+    total, sent, failed, uncertain, undelivered, suppressed = counts
+    unsent = total - sent - failed - uncertain - suppressed
     return Campaign(
         number,
         tenant,
@@ -54,7 +55,7 @@ def read_campaign(row: Sequence[Any]) -> Campaign:
         reason,
         bool(halts),
         start_at,
-        Counts(total, unsent, sent, failed, uncertain, undelivered),
+        Counts(total, unsent, sent, failed, uncertain, undelivered, suppressed),
         created_at,
         started_at,
         ended_at,
@@ -83,7 +84,7 @@ def read_exact(rows: Sequence[Sequence[Any]]) -> Counts:
     """Counts from rows of (state, count, undelivered)."""
     by = {state: count for state, count, _ in rows}
     total, undelivered = sum(by.values()), sum(row[2] for row in rows)
-    unsent, sent, failed, uncertain = (
-        by.get(state, 0) for state in ("unsent", "sent", "failed", "uncertain")
-    )
-    return Counts(total, unsent, sent, failed, uncertain, undelivered)
+    states = ("unsent", "sent", "failed", "uncertain")
+    unsent, sent, failed, uncertain = (by.get(state, 0) for state in states)
+    rest = (undelivered, by.get("suppressed", 0))
+    return Counts(total, unsent, sent, failed, uncertain, *rest)

@@ -48,7 +48,9 @@ EXPORTS: Final = {
         walks=True,
     ),
     "kept_body": Export("id queue order_key ends_at headers body", walks=True),
-    "history": Export("id queue state accepted_at finished_at level attempts took_ms", walks=True),
+    "history": Export(
+        "id queue state accepted_at finished_at level attempts took_ms recipient", walks=True
+    ),
     "attempt": Export(
         "message_id number started_at level outcome status took_ms error",
         walks=True,
@@ -59,7 +61,8 @@ EXPORTS: Final = {
         walks=True,
     ),
     "campaign": Export(
-        "name state reason spec columns total sent failed uncertain created_at started_at ended_at"
+        "name state reason spec columns total sent failed uncertain suppressed "
+        "created_at started_at ended_at"
     ),
     "recipient": Export(
         "campaign n line recipient fields state tries provider_id error_code "

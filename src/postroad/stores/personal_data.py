@@ -22,6 +22,7 @@ ERASED: Final[Mapping[str, str]] = {
     "history": "history",
     "history_batch": "history: batches are written anew without the erased messages",
     "attempt": "with its message",
+    "message_recipient": "with its message; named",
     "webhook_try": "with its message",
     "dead": "dead",
     "listed": "history, dead: the index of lists on SQLite",
@@ -71,6 +72,8 @@ HOLDS_NOTHING: Final[Mapping[str, str]] = {
 }
 """Tables without anything of a tenant, and what they hold."""
 
+WITH_MESSAGE: Final = ("attempt", "webhook_try", "message_recipient")
+"""Tables that are erased with a message, before it."""
 SLICE: Final = 1_000
 """Rows that one transaction looks at: other writers go between two of them."""
 QUEUES_SLICE: Final = 100
@@ -151,12 +154,28 @@ def messages(_job: ErasureJob, _now_ms: int) -> Slice:
 
 def history(job: ErasureJob, _now_ms: int) -> Slice:
     """Finished messages with their tries."""
-    return (yield from _walk(job, "erase_history_find", ("attempt", "webhook_try", "history")))
+    return (yield from _walk(job, "erase_history_find", (*WITH_MESSAGE, "history")))
 
 
 def dead(job: ErasureJob, _now_ms: int) -> Slice:
     """Dead messages with their tries."""
-    return (yield from _walk(job, "erase_dead_find", ("attempt", "webhook_try", "dead")))
+    return (yield from _walk(job, "erase_dead_find", (*WITH_MESSAGE, "dead")))
+
+
+def named(job: ErasureJob, _now_ms: int) -> Slice:
+    """Finished messages that name the recipient, with all that is stored of them."""
+    if not job.subject.recipient:
+        return Erased({})
+    whose = (job.subject.tenant, job.subject.recipient)
+    find = "erase_named_find"
+    ids, last = _found((yield ErasureQuery(find, (*whose, job.after, SLICE, _before(job)))))
+    if not ids:
+        return Erased({})
+    erased = {"idempotency": (yield ErasureQuery("erase_named_keys", (_listed(ids),)))}
+    erased["kept_body"] = yield ErasureQuery("erase_named_bodies", (_listed(ids),))
+    for table in (*WITH_MESSAGE, "history", "dead"):
+        erased[table] = yield ErasureQuery(f"erase_{table}", (_listed(ids),))
+    return Erased(erased, last)
 
 
 def broker(job: ErasureJob, _now_ms: int) -> Slice:
@@ -312,6 +331,7 @@ STEPS: Final = {
     "dead": dead,
     "keys": keys,
     "events": events,
+    "named": named,
     "broker": broker,
     "campaigns": campaigns,
     "recipients": recipients,

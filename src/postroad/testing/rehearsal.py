@@ -12,7 +12,6 @@ import msgspec
 from msgspec import Struct
 
 from postroad import app
-from postroad.app import Parts
 from postroad.config import Settings
 from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
@@ -29,6 +28,7 @@ from postroad.testing.actors import Actor, Actors
 from postroad.testing.simloop import SimLoop
 from postroad.transports.job import plain
 from postroad.verbs.blocking import blocking
+from postroad.verbs.parts import Parts
 
 R = TypeVar("R")
 START_MS: Final = 1_767_225_600_000

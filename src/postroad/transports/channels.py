@@ -6,14 +6,15 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.credential import BadCredential, OpenCredential
-from postroad.model.entities import LaneKey, Message, Policy, Queue, QueueSpec
+from postroad.model.entities import Draft, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, PostroadError, StoreError
 from postroad.model.foreign import error_text
 from postroad.model.outcome import Outcome, ProviderAnswer, refused, unknown, unreachable
-from postroad.model.recipients import lane_of, queue_name
-from postroad.ports.channel import Channel
+from postroad.model.recipients import lane_of, queue_name, read_queue_name
+from postroad.ports.channel import Channel, HasSites
 from postroad.ports.transport import HearsCuts, Prepares, Session
 from postroad.transports.credential_cache import CredentialCache
+from postroad.transports.suppression_gate import SuppressionGate
 
 AHEAD_S: Final = 1.0
 """What is prepared holds at least so long."""
@@ -24,10 +25,13 @@ class ChannelTransport:
 
     shards = 1
 
-    def __init__(self, channel: Channel, credentials: CredentialCache) -> None:
+    def __init__(
+        self, channel: Channel, credentials: CredentialCache, gate: SuppressionGate
+    ) -> None:
         self.channel = channel
         self.name = channel.name
         self._credentials = credentials
+        self._gate = gate
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """Return the lane of a credential's queue."""
@@ -47,18 +51,34 @@ class ChannelTransport:
 
     async def open(self, lane: LaneKey) -> "ChannelSession":
         """Open a session. The credential is read at its first send."""
-        return ChannelSession(self.channel, lane, self._credentials)
+        return ChannelSession(self.channel, lane, self._credentials, self._gate)
 
     def spec(self, tenant: str, credential: str, site: str = "") -> QueueSpec:
         """How the queue of a credential's messages is made."""
         name = queue_name(self.name, credential, site)
         return QueueSpec(tenant, name, lane_of(name, tenant), self.shards, self.channel.policy)
 
-    async def credential(self, tenant: str, name: str) -> OpenCredential:
-        """The tenant's credential of that name; BadCredential when it is none of this channel."""
-        known = self._credentials.get(tenant, name) or await self._credentials.ask(tenant, name)
+    async def route(self, recipient: str, tenant: str, credential: str) -> tuple[str, str]:
+        """The queue of messages to a recipient with a credential, and the recipient as it is sent;
+        BadInput says what is wrong."""
+        to = self.channel.recipients.one(recipient)
+        known = self._credentials.get(tenant, credential)
+        if known is None:
+            known = await self._credentials.ask(tenant, credential)
         check_kind(known, self.channel)
-        return known
+        site = ""
+        if isinstance(self.channel, HasSites):
+            site = await self.channel.site(to, known)
+        return queue_name(self.name, credential, site), to
+
+    def check(self, draft: Draft, queue: Queue) -> Draft:
+        """Check the body of a draft, and what it costs; BadInput says what is wrong."""
+        cost = self.channel.measure(draft.body).cost
+        _, credential, _ = read_queue_name(queue.name)
+        known = self._credentials.get(queue.tenant, credential)
+        if known is not None and cost > (most := known.spec.segments_max):
+            raise BadInput(f"{cost} segments, but credential {credential!r} allows {most}")
+        return draft
 
 
 def check_kind(credential: OpenCredential, channel: Channel) -> None:
@@ -81,14 +101,24 @@ class ChannelSession:
     """The session of one lane. When its credential is changed, tries that are under way end with
     the old one."""
 
-    def __init__(self, channel: Channel, lane: LaneKey, credentials: CredentialCache) -> None:
+    def __init__(
+        self,
+        channel: Channel,
+        lane: LaneKey,
+        credentials: CredentialCache,
+        gate: SuppressionGate,
+    ) -> None:
         self._channel = channel
         self._lane = lane
         self._credentials = credentials
+        self._gate = gate
         self._connected: _Connected | None = None
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """Make one try."""
+        """Make one try, unless the recipient is on a suppression list."""
+        held = await self._gate.holds(self._lane, message)
+        if held is not None:
+            return held
         try:
             here = self._fresh() or await self._connect()
         except PostroadError as error:

@@ -1,6 +1,7 @@
 """The credentials in use, opened. They are at most two seconds old, so that a changed one counts
 soon in every process."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -30,7 +31,15 @@ def opened(credential: Credential, ring: KeyRing) -> OpenCredential:
 class CredentialCache:
     """Reads credentials, and keeps them for a moment."""
 
-    def __init__(self, store: Credentials, ring: KeyRing, clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Credentials,
+        ring: KeyRing,
+        clock: Clock,
+        defaults: Mapping[str, OpenCredential] | None = None,
+    ) -> None:
+        self._defaults = defaults or {}
+        """Those of settings, by name."""
         self._store = store
         self._ring = ring
         self._clock = clock
@@ -47,6 +56,9 @@ class CredentialCache:
         """Read a credential; BadCredential when there is none, or it has expired."""
         read_s = self._clock.steady_s()
         found = await self._store.credential(tenant, name)
+        if found is None and name in self._defaults:
+            self._known[(tenant, name)] = _Known(self._defaults[name], read_s)
+            return self._defaults[name]
         if found is None:
             self._known.pop((tenant, name), None)
             raise BadCredential(f"no credential {name!r}: see `postroad credential list`")

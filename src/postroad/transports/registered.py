@@ -1,6 +1,6 @@
 """The channels that come with Postroad. A new one is a folder beside this file, and a line here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -28,10 +28,11 @@ class ChannelParts(Struct, frozen=True):
         return lambda: VettedHttp(self.rules, self.clock, self.idle, self.resolve)
 
 
-def own_channels(parts: ChannelParts) -> tuple[Channel, ...]:
-    """The channels that every road has."""
-    return (
+def own_channels(parts: ChannelParts, given: Iterable[object] = ()) -> tuple[Channel, ...]:
+    """The channels that every road has, and those that it was given."""
+    own: tuple[Channel, ...] = (
         SmsChannel(parts.http),
         WhatsAppChannel(parts.http),
         WebhookChannel(parts.http, parts.clock),
     )
+    return (*own, *(one for one in given if isinstance(one, Channel)))

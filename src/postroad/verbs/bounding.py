@@ -63,11 +63,12 @@ def bounded(verbs: C) -> C:
     parameters."""
     for name, method in list(vars(verbs).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
-            setattr(verbs, name, _checking(method))
+            setattr(verbs, name, checking(method))
     return verbs
 
 
-def _checking(method: F) -> F:
+def checking(method: F) -> F:
+    """Make a method check what it is given, by the names and types of its parameters."""
     known = parameters(method)
     names = tuple(known)
 

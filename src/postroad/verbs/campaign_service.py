@@ -1,7 +1,7 @@
 """Joins channels, their credentials, and campaigns with the worker that sends them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -14,12 +14,15 @@ from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Channel
+from postroad.ports.channel import Channel, HasDefault
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
+from postroad.ports.transport import Transport
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache
+from postroad.transports.suppression_gate import SuppressionGate
+from postroad.verbs.addressing import Addressing
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
@@ -45,14 +48,24 @@ class CampaignService:
         self._road = road
         self._log = log
         self.store = campaign_store(road)
-        cache = CredentialCache(self.store, ring, road.clock)
-        self.channels = {one.name: ChannelTransport(one, cache) for one in channels}
+        named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
+        defaults = {name: one for name, one in named.items() if one is not None}
+        cache = CredentialCache(self.store, ring, road.clock, defaults)
+        gate = SuppressionGate(road, road.clock, log)
+        self.channels = {one.name: ChannelTransport(one, cache, gate) for one in channels}
+        self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
-            self.store, self.credentials, road.clock, self._turn, allowance
+            self.store, self.credentials, road.clock, self._turn, allowance, road
         )
+
+    def transports(self, given: Iterable[Transport | Channel]) -> list[Transport]:
+        """The transports of channels that single messages are sent by, and others that were
+        given."""
+        others = [one for one in given if not isinstance(one, Channel)]
+        return [*self.addressing.transports, *others]
 
     @asynccontextmanager
     async def sending(
@@ -65,7 +78,8 @@ class CampaignService:
     ) -> AsyncIterator[CampaignWorker]:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
-        deps = SenderDeps(self.store, pace, figures, self._road.clock, self._log, owner, drain_s)
+        road, log = self._road, self._log
+        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")

@@ -23,6 +23,7 @@ from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
 from postroad.model.outcome import Kind, Outcome
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel, LooksUp
+from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.transport import Prepares
 from postroad.transports.channels import ChannelSession
 from postroad.verbs.campaign_status import CampaignFinder
@@ -61,8 +62,14 @@ class CampaignTrials:
     """Shows and tries messages of campaigns; no state changes but what a provider proves."""
 
     def __init__(
-        self, store: CampaignStore, credentials: CredentialAdmin, find: CampaignFinder, turn: Turn
+        self,
+        store: CampaignStore,
+        credentials: CredentialAdmin,
+        find: CampaignFinder,
+        turn: Turn,
+        lists: SuppressionLists,
     ) -> None:
+        self._lists = lists
         self._store = store
         self._credentials = credentials
         self._find = find
@@ -88,6 +95,8 @@ class CampaignTrials:
             if rendered.problem:
                 raise BadInput(f"recipient {row}: {rendered.problem}")
             to = opened.channel.recipients.one(to)
+            if found := await self._lists.suppressed(tenant, [to]):
+                raise BadInput(f"{to} is on a suppression list: {found[to]}")
             message = message_of(campaign.id, opened.queue, rendered, to=to)
             outcome = await self._sent(opened, message, rendered.cost)
         finally:

@@ -26,6 +26,7 @@ from postroad.model.errors import BadInput, BadTime
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
+from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
@@ -50,11 +51,13 @@ class CampaignAdmin:
         clock: Clock,
         turn: Turn,
         allowance: Allowance,
+        lists: SuppressionLists,
     ) -> None:
         self._allowance = allowance
+        self._lists = lists
         self._find = CampaignFinder(store, clock)
         self._drafts = CampaignDrafts(store, credentials, allowance, self._find)
-        self._trials = CampaignTrials(store, credentials, self._find, turn)
+        self._trials = CampaignTrials(store, credentials, self._find, turn, lists)
         self._store = store
         self._credentials = credentials
         self._clock = clock
@@ -118,7 +121,7 @@ class CampaignAdmin:
         templates_of(campaign.spec).check_parts(channel)
         if await self._store.importing(campaign.id) is None:  # else it goes on
             await self._allowance.one_more(CountedKind.imports, tenant)
-        importer = Importer(self._store, channel.recipients, self.limits)
+        importer = Importer(self._store, channel.recipients, self.limits, self._lists)
         return await importer.run(
             campaign, Path(path), encoding=encoding, skip_invalid=skip_invalid, progress=progress
         )
@@ -137,7 +140,7 @@ class CampaignAdmin:
         campaign = await self._find.get(name, tenant)
         channel = await self._startable(campaign)
         spec = (await self._find.credential(campaign)).spec
-        return await estimate(self._store, campaign, channel, spec)
+        return await estimate(self._store, self._lists, campaign, channel, spec)
 
     # Going and stopping
 

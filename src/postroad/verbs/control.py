@@ -15,6 +15,7 @@ from postroad.model.errors import (
 from postroad.model.ids import to_number
 from postroad.model.pace import make_limit
 from postroad.model.wording import public_name
+from postroad.observe.gathering import EventGathering
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
@@ -33,6 +34,7 @@ class Controls:
     def __init__(self, store: Store, last_tries: LastTries, log: Log) -> None:
         self._store = store
         self._log = log
+        self._gathering = EventGathering(store.clock)
         self._last_tries = last_tries
 
     async def cancel(self, id: str, tenant: str, wait: Duration) -> Cancelled:  # noqa: A002 - the word that receipts use
@@ -120,7 +122,8 @@ class Controls:
         await self._store.limit_queue(await self._queue(what, tenant), limit)
 
     def _tell(self, event: str, queue: str, tenant: str) -> None:
-        self._log.info(event, queue=public_name(queue), tenant=tenant)
+        facts = {"queue": public_name(queue), "tenant": tenant}
+        self._gathering.add(self._log.info, event, {}, facts.copy)
 
     async def _queue(self, name: str, tenant: str) -> int:
         queue = await self._store.find_queue(tenant, name)
@@ -143,21 +146,22 @@ class LaneControls:
     def __init__(self, store: Store, log: Log) -> None:
         self._store = store
         self._log = log
+        self._gathering = EventGathering(store.clock)
 
     async def pause(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Pause all queues of a lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=True)
-        self._log.info("lane paused", lane=lane)
+        self._tell("lane paused", lane)
 
     async def resume(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Resume a paused lane."""
         await self._store.pause_lane(await self._known(lane, tenant), paused=False)
-        self._log.info("lane resumed", lane=lane)
+        self._tell("lane resumed", lane)
 
     async def unblock(self, lane: int, *, tenant: str | None = DEFAULT_TENANT) -> None:
         """Close a lane's open circuit."""
         await self._store.unblock_lane(await self._known(lane, tenant))
-        self._log.info("circuit closed by hand", lane=lane)
+        self._tell("circuit closed by hand", lane)
 
     async def limit(
         self,
@@ -172,6 +176,9 @@ class LaneControls:
         limit = make_limit(rate, **options)
         if not await self._store.limit_lane(await self._known(lane, tenant), limit):
             raise UnknownLane(f"this road has no lane {lane} any more")
+
+    def _tell(self, event: str, lane: int) -> None:
+        self._gathering.add(self._log.info, event, {}, {"lane": lane}.copy)
 
     async def _known(self, lane: int, tenant: str | None) -> int:
         facts = await self._store.lane_facts(lane)

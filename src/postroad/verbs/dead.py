@@ -9,11 +9,21 @@ import msgspec
 from msgspec.structs import replace
 
 from postroad.model.cursors import cursor, place_in
-from postroad.model.dead import TOP, DeadFilter, DeadLetter, Page, ReplayMode, place, place_after
+from postroad.model.dead import (
+    TOP,
+    DeadFilter,
+    DeadLetter,
+    DeadMessage,
+    Page,
+    ReplayMode,
+    place,
+    place_after,
+)
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, UnknownMessage
 from postroad.model.ids import to_number
 from postroad.model.private_headers import shown
+from postroad.model.recipients import may_name
 from postroad.model.states import NEVER, DeadReason
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
@@ -65,8 +75,18 @@ class DeadMessages:
         start = place(place_in(after, query), after) if after else TOP
         await self._check_queue(which)
         found = await self._store.dead_page(which, start, limit + 1)
-        shown = tuple(found[:limit])
+        shown = await self._named(found[:limit])
         return Page(shown, cursor(place_after(shown[-1]), query) if len(found) > limit else "")
+
+    async def _named(self, found: Iterable[DeadMessage]) -> tuple[DeadMessage, ...]:
+        """Dead messages with the recipients that they name."""
+        messages = tuple(found)
+        ids = {one.id: to_number(one.id) for one in messages if may_name(one.queue)}
+        named = await self._store.recipients_of(list(ids.values())) if ids else {}
+        return tuple(
+            replace(one, recipient=named[ids[one.id]]) if ids.get(one.id) in named else one
+            for one in messages
+        )
 
     async def show(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> DeadLetter:  # noqa: A002
         """A dead message with its body, headers and all tries; of secret headers only the

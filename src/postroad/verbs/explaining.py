@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
 from postroad.model.explain import (
@@ -13,9 +15,10 @@ from postroad.model.explain import (
     explain_queue,
 )
 from postroad.model.ids import to_number
+from postroad.model.recipients import may_name
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
-from postroad.ports.insight import Insight
+from postroad.ports.store import Lists
 from postroad.verbs.bounding import bounded
 
 
@@ -24,7 +27,7 @@ class Explainer:
     """Explains messages, queues and lanes. `sends` tells whether an engine of this process is
     trying a message now."""
 
-    def __init__(self, store: Insight, clock: Clock, sends: Callable[[int], bool]) -> None:
+    def __init__(self, store: Lists, clock: Clock, sends: Callable[[int], bool]) -> None:
         self._store = store
         self._clock = clock
         self._sends = sends
@@ -39,6 +42,9 @@ class Explainer:
                 f"this road knows no message {id} of tenant {tenant!r}: it may have been "
                 f"deleted for its age{lies if isinstance(self._store, HasBroker) else ''}"
             )
+        if may_name(facts.queue.name):
+            named = await self._store.recipients_of([number])
+            facts = replace(facts, recipient=named.get(number, ""))
         return explain(facts, self._clock.now_ms(), sending=self._sends(number))
 
     async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:

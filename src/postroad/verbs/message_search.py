@@ -17,6 +17,7 @@ from postroad.model.listing import (
     Shelf,
     shown,
 )
+from postroad.model.recipients import may_name
 from postroad.model.states import State
 from postroad.ports.store import Store
 
@@ -130,7 +131,13 @@ class Search:
             self._names = ListScope(
                 self._names.queues | more.queues, self._names.rungs | more.rungs
             )
-        return [self._show(row) for row in rows]
+        shown = [self._show(row) for row in rows]
+        ids = [row.id for row, one in zip(rows, shown, strict=True) if one and may_name(one.queue)]
+        named = await self._store.recipients_of(ids) if ids else {}
+        return [
+            replace(one, recipient=named[row.id]) if one and row.id in named else one
+            for row, one in zip(rows, shown, strict=True)
+        ]
 
     def _show(self, row: ListRow) -> ListedMessage | None:
         rung = self._names.rungs.get(row.owner) if row.shelf is Shelf.message else None

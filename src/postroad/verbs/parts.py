@@ -1,4 +1,4 @@
-"""Parts of a road that can be replaced."""
+"""The parts of a road that a test may replace."""
 
 from collections.abc import Callable
 

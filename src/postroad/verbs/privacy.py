@@ -15,6 +15,7 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.stores.exported_rows import EXPORTS
+from postroad.verbs.addressing import Addressing
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 from postroad.verbs.tokens import check_tenant
@@ -27,10 +28,11 @@ LOOK_S: Final = 0.1
 @bounded
 class PrivacyVerbs:
     """Export or erase all that is stored about a tenant, or about one recipient of it: the name of
-    a queue (a URL), a recipient of campaigns, a mailbox."""
+    a queue (a URL), a recipient of messages or campaigns (a number, a mail address), a mailbox."""
 
-    def __init__(self, store: Store, log: Log) -> None:
+    def __init__(self, store: Store, log: Log, addressing: Addressing) -> None:
         self._store = store
+        self._addressing = addressing
         self._log = log
         self.tasks = Tasks(log)
         self._task: asyncio.Task[None] | None = None
@@ -39,11 +41,15 @@ class PrivacyVerbs:
         """Erase all of a tenant, or one recipient (of the tenant `default` unless given). The job
         is stored when this returns, and goes on here or in any process that delivers; `erasure`
         tells how far it is. It covers what was sent before it was asked for."""
-        subject = meant(tenant, recipient)
+        subject = self._meant(tenant, recipient)
         number = await self._store.erasure_add(subject, self._store.clock.now_ms())
         if self._task is None or self._task.done():
             self._task = self.tasks.start(self._work(), "erasing")
         return await self.erasure(number, tenant=None)
+
+    def _meant(self, tenant: str | None, recipient: str | None) -> Subject:
+        """Whose data is meant: an address names the same as its recipient."""
+        return meant(tenant, self._addressing.bare(recipient) if recipient else recipient)
 
     async def _work(self) -> None:
         while True:
@@ -81,7 +87,7 @@ class PrivacyVerbs:
     ) -> AsyncIterator[bytes]:
         """Export the same as NDJSON, a page in each piece; secrets are left out. What moves
         meanwhile, from waiting to delivered for example, may be in it twice."""
-        subject = meant(tenant, recipient)
+        subject = self._meant(tenant, recipient)
         for kind in EXPORTS:
             after: tuple[int, int] | None = (0, 0)
             while after is not None:

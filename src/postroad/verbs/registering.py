@@ -12,6 +12,7 @@ from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
+from postroad.model.recipients import RESERVED
 from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -133,7 +134,8 @@ def _check(name: object, options: HandlerOptions) -> None:
     """Raise BadInput for mistakes that only a type checker would have found."""
     if not isinstance(name, str):
         raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
-    if not name or "://" in name or len(name) > 200 or not name.isprintable():
+    begin = name.partition(":")[0].partition("@")[0] if ":" in name else ""
+    if not name or "://" in name or len(name) > 200 or not name.isprintable() or begin in RESERVED:
         raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
     for option in options.keys() - HandlerOptions.__annotations__:
         near = get_close_matches(option, HandlerOptions.__annotations__, 1)

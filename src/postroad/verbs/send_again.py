@@ -16,7 +16,7 @@ from postroad.model.states import State
 from postroad.ports.bodies import StoredBody
 from postroad.ports.store import Store
 from postroad.verbs.event_bodies import with_bodies
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 
 AGAIN_OF: Final = "postroad-again-of"
 """The header of a message that was sent again: the id of the one before."""

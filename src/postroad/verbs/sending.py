@@ -2,21 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from copy import copy
 from datetime import datetime
 from typing import Final, TypedDict, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.engine.drafting import Send, as_send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.durations import Duration
 from postroad.model.endpoint import QUEUE_PREFIX
-from postroad.model.entities import DEFAULT_TENANT, Accepted, Draft, Policy, Queue, QueueSpec
+from postroad.model.entities import DEFAULT_TENANT, Draft, Policy, Queue, QueueSpec
 from postroad.model.errors import (
     BadInput,
-    Conflict,
     NotOnRabbitMQ,
     NotOpen,
     PostroadError,
@@ -32,9 +29,12 @@ from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.ports.transport import Admits, Transport, Vets
 from postroad.ports.usage import CountedKind
+from postroad.transports.channels import ChannelTransport
 from postroad.transports.handler import HandlerTransport
+from postroad.verbs.addressing import Addressing, check_named
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.known_queues import check_names
+from postroad.verbs.receipts import HandedOver, Receipt, receipts_of
 
 T = TypeVar("T")
 Sends = Sequence[Send | tuple[str, object]]
@@ -48,28 +48,6 @@ GONE_MAX: Final = 3
 """How often in a row a queue is made again that was deleted during a send."""
 
 
-class Receipt(Struct, frozen=True, gc=False):
-    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key."""
-
-    id: str
-    queue: str
-    duplicate: bool = False
-
-    @property
-    def handed_over(self) -> bool:
-        """Whether the message was only handed to the broker, which may not have stored it."""
-        return False
-
-
-class HandedOver(Receipt, frozen=True, gc=False):
-    """A receipt of a message that the broker has not confirmed."""
-
-    @property
-    def handed_over(self) -> bool:
-        """True: the broker may not have stored it."""
-        return True
-
-
 class SendOptions(TypedDict, total=False):
     """Options of a send: the fields of `Send`."""
 
@@ -81,6 +59,7 @@ class SendOptions(TypedDict, total=False):
     priority: int
     headers: dict[str, str] | None
     tenant: str
+    credential: str
     check: bool
 
 
@@ -91,15 +70,16 @@ class Sending:
         self,
         store: Store,
         transports: Mapping[str, Transport],
-        local: HandlerTransport,
+        addressing: Addressing,
         ring: KeyRing,
         allowance: Allowance,
     ) -> None:
         self._allowance = allowance
+        self._addressing = addressing
         self._ring = ring
         self._store = store
         self._transports = transports
-        self._local = local
+        self._local = local_of(transports)
         self._bytes_max = allowance.body_bytes_max
         self._queues: dict[tuple[str, str], Queue] = {}
         self._far = store if isinstance(store, HandsOver) else None  # 3 µs to ask
@@ -136,11 +116,12 @@ class Sending:
         if not traced:
             return await self._send_far(self._far, send, confirm=confirm)
         with tracing.sending(1) as carried:
-            return await self._send_far(self._far, _with(send, carried), confirm=confirm)
+            return await self._send_far(self._far, with_trace(send, carried), confirm=confirm)
 
     async def _send_far(self, store: HandsOver, send: Send, *, confirm: bool) -> Receipt:
         intake = self.taking()
         await self._check((send,))
+        (send,) = await self._addressing.routed((send,))
         known = self._queues.get((send.tenant, send.queue))
         queue = known or await self._queue(send.tenant, send.queue)
         drafted = self._draft(send, queue, self._store.clock.now_ms())
@@ -149,7 +130,7 @@ class Sending:
             return HandedOver(to_text(drafted.id), send.queue)
         if await store.put(drafted):
             return Receipt(to_text(drafted.id), send.queue)
-        return _receipts([send], await intake.put([drafted]))[0]
+        return receipts_of([send], await intake.put([drafted]))[0]
 
     async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
@@ -157,12 +138,13 @@ class Sending:
         if not tracing.active():
             return await self._send_many(asked)
         with tracing.sending(len(asked)) as carried:
-            return await self._send_many([_with(send, carried) for send in asked])
+            return await self._send_many([with_trace(send, carried) for send in asked])
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
         self._allowance.sends(send.tenant for send in asked)
         await self._check(asked)
+        asked = await self._addressing.routed(asked)
         known = self._queues
         gone = 0
         while True:
@@ -175,7 +157,7 @@ class Sending:
                 self._draft(send, queue, now_ms) for send, queue in zip(asked, queues, strict=True)
             ]
             try:
-                return _receipts(asked, await intake.put(drafts))
+                return receipts_of(asked, await intake.put(drafts))
             except QueueGone:
                 gone += 1
                 if gone > GONE_MAX:
@@ -193,20 +175,18 @@ class Sending:
         if not tracing.active():
             return await self._send_each(asked)
         with tracing.sending(len(asked)) as carried:
-            return await self._send_each([_with(send, carried) for send in asked])
+            return await self._send_each([with_trace(send, carried) for send in asked])
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
-        drafts = [
-            self._draft_or_why(send, await self._queue_or_why(send))
-            async for send in self._in_turns(sends)
-        ]
+        pairs = [await self._draft_or_why(send) async for send in self._in_turns(sends)]
         answers = [
-            draft if isinstance(draft, PostroadError) else intake.put([draft]) for draft in drafts
+            (send, draft if isinstance(draft, PostroadError) else intake.put([draft]))
+            for send, draft in pairs
         ]
         return [
             await self._settled(send, answer) if isinstance(answer, asyncio.Future) else answer
-            async for send, answer in self._in_turns(list(zip(sends, answers, strict=True)))
+            async for send, answer in self._in_turns(answers)
         ]
 
     async def _in_turns(self, items: Sequence[T]) -> AsyncIterator[T]:
@@ -219,28 +199,22 @@ class Sending:
     async def _settled(self, send: Send, answer: Answers) -> Receipt | PostroadError:
         try:
             try:
-                return _receipts([send], await answer)[0]
+                return receipts_of([send], await answer)[0]
             except QueueGone:
                 self._forget([send])
                 return (await self._send_many([send]))[0]
         except PostroadError as error:
             return error
 
-    async def _queue_or_why(self, send: Send) -> Queue | PostroadError:
+    async def _draft_or_why(self, send: Send) -> tuple[Send, Draft | PostroadError]:
         try:
             self._allowance.sends((send.tenant,))
             await self._check((send,))
-            return await self._queue(send.tenant, send.queue)
+            (send,) = await self._addressing.routed((send,))
+            queue = await self._queue(send.tenant, send.queue)
+            return send, self._draft(send, queue, self._store.clock.now_ms())
         except PostroadError as error:
-            return error
-
-    def _draft_or_why(self, send: Send, queue: Queue | PostroadError) -> Draft | PostroadError:
-        if isinstance(queue, PostroadError):
-            return queue
-        try:
-            return self._draft(send, queue, self._store.clock.now_ms())
-        except PostroadError as error:
-            return error
+            return send, error
 
     async def send_in(self, connection: object, send: Send) -> Receipt:
         """Store a message inside the caller's own open transaction."""
@@ -251,12 +225,13 @@ class Sending:
             )
         self._allowance.sends((send.tenant,))
         await self._check((send,))
+        (send,) = await self._addressing.routed((send,))
         gone = 0
         while True:
             found = await self._queue_in(self._store, connection, send)
             drafted = self._draft(send, found, self._store.clock.now_ms())
             try:
-                return _receipts([send], await self._store.send_in(connection, [drafted]))[0]
+                return receipts_of([send], await self._store.send_in(connection, [drafted]))[0]
             except QueueGone:
                 gone += 1
                 if gone > GONE_MAX:
@@ -280,6 +255,9 @@ class Sending:
     def _draft(self, send: Send, queue: Queue, now_ms: int) -> Draft:
         if send.headers:
             transport = self._transport(send.queue)
+            if isinstance(transport, ChannelTransport):
+                return transport.check(self._drafted(send, queue, now_ms), queue)
+            check_named(send)
             if isinstance(transport, Vets):
                 transport.check(send.headers)
             if has_secrets(send.headers):
@@ -323,7 +301,9 @@ class Sending:
     def _transport(self, name: str) -> Transport:
         scheme, mark, _ = name.partition("://")
         if not mark:
-            return self._transports["webhook"] if name.startswith(QUEUE_PREFIX) else self._local
+            if name.startswith(QUEUE_PREFIX):
+                return self._transports["webhook"]
+            return self._addressing.transport(name) or self._local
         transport = self._transports.get(SCHEMES.get(scheme, scheme))
         if transport is None or scheme == "webhook":
             raise BadInput(f"{scheme}:// is not understood: no transport for it is set up")
@@ -377,24 +357,14 @@ class Sending:
         return self._know(queue)
 
 
-def _with(send: Send, carried: Mapping[str, str]) -> Send:
+def with_trace(send: Send, carried: Mapping[str, str]) -> Send:
     """Add the sender's trace headers, so that tries can be linked to them."""
     return replace(send, headers={**(send.headers or {}), **carried}) if carried else send
 
 
-def _receipts(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
-    pairs = list(zip(sends, answers, strict=True))
-    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if a.stored]
-    for send, answer in pairs if len(receipts) < len(sends) else ():
-        if not answer.stored:
-            error = copy(answer.refused) or _conflict(send, answer)  # others may be told the same
-            error.stored = tuple(receipt.id for receipt in receipts)
-            raise error
-    return receipts
-
-
-def _conflict(send: Send, answer: Accepted) -> Conflict:
-    return Conflict(
-        f"key {send.key!r} was used for {send.queue!r} within a day with another body: "
-        f"it is {to_text(answer.id)}; use a new key for a new message"
-    )
+def local_of(transports: Mapping[str, Transport]) -> HandlerTransport:
+    """The transport of the handlers in this process."""
+    local = transports[HandlerTransport.name]
+    if not isinstance(local, HandlerTransport):  # pragma: no cover - a road has its own
+        raise TypeError(local)
+    return local

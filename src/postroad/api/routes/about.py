@@ -17,6 +17,7 @@ class About(Struct, frozen=True):
     version: str
     tenant: str
     scopes: tuple[Scope, ...]
+    every_tenant: bool
     delivers: bool
     pid: int = 0
     url: str = ""
@@ -27,7 +28,7 @@ class About(Struct, frozen=True):
 async def about(request: Request) -> About:
     """Tell which release answers here, and what the token may do."""
     here, who = request.context, request.who
-    known = About(VERSION, who.tenant, tuple(sorted(who.scopes)), here.delivers)
+    known = About(VERSION, who.tenant, tuple(sorted(who.scopes)), who.every_tenant, here.delivers)
     if not who.every_tenant:
         return known
     return structs.replace(known, pid=os.getpid(), url=here.url)

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from postroad.api.context import Context
-from postroad.api.problems import Problem, problem
+from postroad.api.problems import BadRequest, problem
 from postroad.api.progress import NDJSON
 from postroad.api.reading import decode
 from postroad.api.request import Request, Stream
@@ -16,9 +16,10 @@ from postroad.api.routes.messages import SEND, SendRequest, to_send
 from postroad.api.routing import give
 from postroad.engine.drafting import Send
 from postroad.model.errors import BodyTooLarge, Overloaded, PostroadError
+from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.ports.clock import Clock
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 
 LINES_MAX: Final = 10_000
 """Lines of one batch; the answer has a line for each."""
@@ -29,6 +30,11 @@ SCAN_BYTES: Final = 128 << 10
 """So much is looked through at once: 0.3 ms of empty lines."""
 DECODED: Final = 64
 """So many lines are decoded at once, some 0.5 ms."""
+
+
+Together = Annotated[
+    bool, Meta(description="Store all in one transaction, or none if one of them is bad")
+]
 
 
 class LineAnswer(Struct, frozen=True, omit_defaults=True):
@@ -60,14 +66,39 @@ class Summary(Struct, frozen=True):
     lines=(LineAnswer, Summary),
     audited=False,
 )
-async def batch(request: Request) -> Stream:
+async def batch(request: Request, together: Together = False) -> Stream:
     """Send many: each line is a message, and is stored or refused for itself. Answers a line each,
     in order, and then a summary."""
     here, tenant = request.context, request.tenant
     lines = await lines_of(request.stream(), LINES_MAX, here.road.store.clock)
     if len(lines) > LINES_MAX:
         raise BodyTooLarge(f"the batch has more than {LINES_MAX} lines, the limit: send less")
+    if together:
+        return Stream(_told(await store_together(here, tenant, lines)), media_type=NDJSON)
     return Stream(_answers(here, tenant, lines), media_type=NDJSON)
+
+
+async def store_together(
+    here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]
+) -> list[LineAnswer]:
+    """Store all in one transaction; if one of them is bad, none is stored, and it is named."""
+    sends: list[Send] = []
+    for count, (number, line) in enumerate(lines, 1):
+        if count % DECODED == 0:
+            await here.road.store.clock.sleep(0)  # others have their turn
+        try:
+            sends.append(to_send(decode(line, SEND), tenant))
+        except BadRequest as error:
+            raise BadRequest(f"line {number}: {error}", error.fields) from None
+    said = await here.admission.store(tenant, len(sends), here.road.send_many(sends))
+    here.meter.accepted(sum(not receipt.duplicate for receipt in said))
+    return [_line(number, receipt) for (number, _), receipt in zip(lines, said, strict=True)]
+
+
+async def _told(answers: Sequence[LineAnswer]) -> AsyncIterator[bytes]:
+    duplicates = sum(answer.duplicate for answer in answers)
+    yield msgspec.json.Encoder().encode_lines(answers)
+    yield _summary(len(answers) - duplicates, duplicates, 0)
 
 
 async def lines_of(
@@ -131,7 +162,11 @@ async def _answers(
         here.meter.accepted(fresh)
         stored += fresh
         yield msgspec.json.Encoder().encode_lines(answers)
-    yield msgspec.json.encode(Summary(True, stored, duplicates, refused)) + b"\n"
+    yield _summary(stored, duplicates, refused)
+
+
+def _summary(stored: int, duplicates: int, refused: int) -> bytes:
+    return msgspec.json.encode(Summary(True, stored, duplicates, refused)) + b"\n"
 
 
 async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) -> list[LineAnswer]:

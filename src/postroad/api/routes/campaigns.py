@@ -26,7 +26,7 @@ BIG: Final = 1 << 62
 Number = Annotated[int, Meta(ge=1, le=BIG)]
 After = Annotated[int, Meta(ge=0, le=BIG, description="The number of the last one seen")]
 Limit = Annotated[int, Meta(ge=1, le=1_000)]
-State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|)$")]
+State = Annotated[str, Meta(pattern="^(unsent|sent|failed|uncertain|suppressed|)$")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
 Given = Annotated[Name, Meta(min_length=1)]
 TemplateText = Annotated[str, Meta(max_length=TEMPLATE_MAX)]

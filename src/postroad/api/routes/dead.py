@@ -61,7 +61,8 @@ class DeadLetterView(Struct, frozen=True):
     message: DeadMessage
     headers: dict[str, str]
     body: Any
-    body_base64: str
+    body_base64: str | None
+    """None for a body that is JSON."""
     tries: tuple[Try, ...]
     hidden: str = ""
     """Why body and headers are not shown."""
@@ -84,7 +85,7 @@ async def dead_show(request: Request, id: str) -> DeadLetterView:  # noqa: A002
     the scope `bodies`."""
     letter = await request.road.dead.show(id, tenant=request.tenant)
     if not sees_bodies(request):
-        return DeadLetterView(letter.message, {}, None, "", letter.tries, HIDDEN)
+        return DeadLetterView(letter.message, {}, None, None, letter.tries, HIDDEN)
     return DeadLetterView(letter.message, letter.headers, *shown_body(letter.body), letter.tries)
 
 

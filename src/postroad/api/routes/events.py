@@ -7,11 +7,12 @@ from msgspec import Meta, Raw, Struct
 
 from postroad.api.bodies import HIDDEN, sees_bodies, shown_body
 from postroad.api.paging import After, Limit
-from postroad.api.problems import BadRequest, FieldError
+from postroad.api.problems import BadRequest
 from postroad.api.request import Request, Response
 from postroad.api.routing import Header, fetch, give
 from postroad.model.errors import Forbidden
 from postroad.model.event_types import EventType
+from postroad.model.problem import FieldError
 from postroad.model.texts import GivenKey, Name
 from postroad.model.tokens import Scope
 from postroad.verbs.event_types import EventTypeList

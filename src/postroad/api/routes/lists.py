@@ -48,7 +48,8 @@ class MessageBody(Struct, frozen=True):
     id: str
     headers: dict[str, str]
     body: Any
-    body_base64: str
+    body_base64: str | None
+    """None for a body that is JSON."""
 
 
 @fetch("/v1/messages", scope=Scope.read)

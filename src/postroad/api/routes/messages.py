@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from postroad.api.problems import BadRequest, FieldError
+from postroad.api.problems import BadRequest
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request, Response
 from postroad.api.routing import Header, drop, fetch, give
@@ -16,20 +16,22 @@ from postroad.engine.drafting import Send
 from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation, MessageView
-from postroad.model.texts import GivenKey, Headers, Key, QueueName
+from postroad.model.problem import FieldError
+from postroad.model.texts import GivenKey, Headers, Key, Name, QueueName
 from postroad.model.tokens import Scope
-from postroad.verbs.sending import Receipt
+from postroad.verbs.receipts import Receipt
 
 WAIT_S: Final = 10.0
 
 
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. With `check` the
-    message is refused if its server has no address now."""
+    """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. A text message or
+    a mail has its `credential`. With `check` the message is refused if its server has no address
+    now."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
-    body_base64: str = ""
+    body_base64: str | None = None
     key: GivenKey | None = None
     order_key: GivenKey | None = None
     deliver_at: datetime | None = None
@@ -37,6 +39,7 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     expires_at: datetime | None = None
     priority: Annotated[int, Meta(ge=-9, le=9)] = 0
     headers: Headers = {}
+    credential: Name = ""
     check: bool = False
 
 
@@ -45,6 +48,8 @@ class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     queue: QueueName = ""
     order_key: Key = ""
+    wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S
+    """How long to wait for those that may be sent at this moment."""
 
 
 class SettleRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,18 +76,18 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
         priority=asked.priority,
         headers=asked.headers,
         tenant=tenant,
+        credential=asked.credential,
         check=asked.check,
     )
 
 
 def _body(asked: SendRequest) -> Raw | bytes:
-    given = asked.body is not UNSET
-    if given == bool(asked.body_base64):
+    if (asked.body is not UNSET) == (asked.body_base64 is not None):
         raise _bad("body", "give body (any JSON) or body_base64 (bytes), one of them")
     if asked.body is not UNSET:
         return asked.body
     try:
-        return b64decode(asked.body_base64, validate=True)
+        return b64decode(asked.body_base64 or "", validate=True)
     except (Base64Error, ValueError):
         raise _bad("body_base64", "this is not base64") from None
 
@@ -148,7 +153,7 @@ async def cancel_all(request: Request, asked: CancelRequest) -> Answered[Cancell
     if not asked.queue and not asked.order_key:
         raise _bad("queue", "say which: a queue, an order_key, or both")
     steps = request.road.cancelling(
-        asked.queue, order_key=asked.order_key, tenant=request.tenant, wait=WAIT_S
+        asked.queue, order_key=asked.order_key, tenant=request.tenant, wait=asked.wait_s
     )
     return await answer_in_steps(request, steps, lambda said: said)
 

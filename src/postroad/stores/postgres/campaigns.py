@@ -22,6 +22,7 @@ from postroad.model.campaign import (
     Verb,
     earlier,
 )
+from postroad.ports.campaigns import Intents
 from postroad.stores.campaign_rows import read_campaign, text
 from postroad.stores.postgres.campaign_imports import CampaignConnections, PostgresImports, locked
 
@@ -90,11 +91,12 @@ class PostgresJobs(CampaignConnections):
         rows = await self._hot.rows("campaigns", "ops_queued", values)
         return [Row(*row) for row in rows]
 
-    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
+    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> Intents:
         """Note that these are about to be sent."""
         values = (job.id, owner, job.epoch, job.campaign, list(ns))
         rows = await self._hot.rows("campaigns", "ops_intend", values)
-        return {row["n"]: row["tries"] for row in rows}
+        kept_back = {n: reason for n, _, reason in rows if reason}
+        return Intents({n: tries for n, tries, reason in rows if not reason}, kept_back)
 
     async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Record what calls gave."""

@@ -28,6 +28,8 @@ class PostgresErasing(PostgresControl, ErasureTable):
         """Cancel the next messages of a job, or ask their owners to."""
         return await self.cancel_some(which, after, limit)
 
+    erasure_cancel_ids = PostgresControl.cancel
+
     async def erase_slice(self, number: int, *, keeps_queues: bool = False) -> Erasure | None:
         """Do the next part of a job."""
         now_ms = self.clock.now_ms()

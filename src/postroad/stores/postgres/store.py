@@ -11,6 +11,7 @@ from postroad.stores.postgres.listing import PostgresListing
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
 from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
+from postroad.stores.postgres.recipients import PostgresRecipients
 from postroad.stores.postgres.recording import PostgresRecording
 from postroad.stores.postgres.rollups import PostgresRollups
 from postroad.stores.postgres.sending import PostgresSending
@@ -36,6 +37,7 @@ class PostgresStore(
     PostgresRollups,
     PostgresListing,
     PostgresBodies,
+    PostgresRecipients,
     PostgresTicks,
     AuditTable,
     StoredHeaders,

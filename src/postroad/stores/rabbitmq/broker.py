@@ -7,6 +7,7 @@ from functools import partial
 
 from postroad.model.errors import BrokerBlocked, StoreError, Unroutable
 from postroad.model.ids import to_text
+from postroad.observe.gathering import EventGathering
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock, system_chance
 from postroad.ports.log import Log
@@ -37,6 +38,7 @@ class Broker:
         self._name = name
         self._clock = clock
         self._log = log
+        self._gathering = EventGathering(clock)
         self.tasks = Tasks(log)
         self.publisher = Publisher(partial(self._supervise, "publishes"), self._prepare, clock)
         self.publisher.on_return = self._on_return
@@ -152,7 +154,8 @@ class Broker:
     def _on_return(self, error: Unroutable) -> None:
         # Somebody deleted a broker queue: declare all of them again when they are used.
         self._declared = {"", *self._topology.shard_targets()}
-        self._log.error("RabbitMQ lost a message that was sent without confirm", error=str(error))
+        event = "RabbitMQ lost a message that was sent without confirm"
+        self._gathering.add(self._log.error, event, {}, {"error": str(error)}.copy)
 
     def broadcast(self, exchange: str, body: bytes) -> None:
         """Send to an exchange without waiting; nothing happens when the broker is away."""

@@ -271,6 +271,7 @@ class RabbitStore(
         self.list_messages, self.list_rows = state.list_messages, state.list_rows
         self.list_indexed_ms = state.list_indexed_ms
         self.bodies, self.body_of_unfinished = state.bodies, state.body_of_unfinished
+        self.recipients_of, self.sent_to = state.recipients_of, state.sent_to
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.named_limits = state.named_limits
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
@@ -284,6 +285,7 @@ class RabbitStore(
         self.erasure_waits, self.erasure_cancelled = state.erasure_waits, state.erasure_cancelled
         self.erasure_retain = state.erasure_retain
         self.erasure_cancel, self.export_page = state.erasure_cancel, state.export_page
+        self.erasure_cancel_ids = state.cancel
         self.read_hooks, self.write_hook = state.read_hooks, state.write_hook
         self.hook_page, self.drop_hook = state.hook_page, state.drop_hook
         self.hooks_not_under = state.hooks_not_under

@@ -13,6 +13,7 @@ from postroad.model.campaign import (
     Verb,
 )
 from postroad.model.states import NEVER
+from postroad.ports.campaigns import Intents
 from postroad.stores.campaign_rows import read_campaign, read_exact, text
 from postroad.stores.sqlite import campaign_recipients
 from postroad.stores.sqlite.database import Database
@@ -37,17 +38,32 @@ def enqueue(db: Database, owner: int, job: Job, limit: int, now_ms: int) -> int:
     return len(found)
 
 
-def intend(db: Database, owner: int, job: Job, ns: Sequence[int], now_ms: int) -> dict[int, int]:
-    """Note that these are about to be sent, each with the number of its try."""
+def intend(db: Database, owner: int, job: Job, ns: Sequence[int], now_ms: int) -> Intents:
+    """Note that these are about to be sent, each with the number of its try; not those who are on
+    a suppression list by now."""
     if db.one("job_mine", job.id, owner, job.epoch, now_ms) is None:
+        return Intents({}, {})
+    suppressed = _suppressed(db, job.campaign, ns)
+    tries = (
+        (n, db.number("op_intend", job.campaign, n, job.id, now_ms))
+        for n in ns
+        if n not in suppressed
+    )
+    return Intents({n: number for n, number in tries if number is not None}, suppressed)
+
+
+def _suppressed(db: Database, campaign: int, ns: Sequence[int]) -> dict[int, str]:
+    row = db.one("campaign_suppresses", campaign)
+    if row is None:
         return {}
-    tries = ((n, db.number("op_intend", job.campaign, n, job.id, now_ms)) for n in ns)
-    return {n: number for n, number in tries if number is not None}
+    numbers = {to: n for n, to in db.all("recipients_named", campaign, text(ns))}
+    found = db.all("suppression_match", row[0], text([*numbers]))
+    return {numbers[to]: reason for to, reason in found}
 
 
 def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts:
     """Write results of calls; answers the campaign's counts after them."""
-    change = {"sent": 0, "failed": 0, "uncertain": 0, "unsent": 0}
+    change: dict[str, int] = dict.fromkeys(RowState, 0)
     place = NEVER
     for result in results:
         was = _was(db, campaign, result)
@@ -58,9 +74,8 @@ def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts
         change[result.state] += 1
         if result.state == RowState.unsent:
             place = min(place, result.n - 1)
-    db.run(
-        "campaign_add", campaign, change["sent"], change["failed"], change["uncertain"], 0, place
-    )
+    final = (change[state] for state in (RowState.sent, RowState.failed, RowState.uncertain))
+    db.run("campaign_add", campaign, *final, 0, change[RowState.suppressed], place)
     row = db.one("campaign_by_id", campaign)
     return read_campaign(row).counts if row else Counts()
 
@@ -122,7 +137,8 @@ def _finalise(
     db: Database, now_ms: int, campaign: int, _name: str, state: str, *counted: int
 ) -> bool:
     exact = read_exact(db.all("campaign_exact", campaign))
-    if counted != (exact.total, exact.sent, exact.failed, exact.uncertain, exact.undelivered):
+    final = (exact.sent, exact.failed, exact.uncertain, exact.undelivered, exact.suppressed)
+    if counted != (exact.total, *final):
         return False
     db.run("ops_tries_back", campaign)
     db.run("ops_clear", campaign)

@@ -65,7 +65,7 @@ def settle(db: Database, campaign: int, state: RowState, ns: Sequence[int], now_
     ]
     if done:
         place = min(done) - 1 if state == RowState.unsent else NEVER
-        db.run("campaign_add", campaign, (state == "sent") * len(done), 0, -len(done), 0, place)
+        db.run("campaign_add", campaign, (state == "sent") * len(done), 0, -len(done), 0, 0, place)
     return len(done)
 
 
@@ -82,7 +82,8 @@ def callback(db: Database, campaign: int, n: int, said: Callback, now_ms: int) -
     late = db.changed("recipient_status", campaign, n, status, now_ms, code, text(earlier(status)))
     bad = (status in NOT_DELIVERED) - (old in NOT_DELIVERED) if late else 0
     if was != "sent" or bad:
-        changes = (was != "sent", -(was == "failed"), -(was == "uncertain"), bad)
+        gone = tuple(-(was == state) for state in ("failed", "uncertain", "suppressed"))
+        changes = (was != "sent", *gone[:2], bad, gone[2])
         db.run("campaign_add", campaign, *map(int, changes), NEVER)
     return True
 

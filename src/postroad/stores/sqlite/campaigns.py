@@ -14,7 +14,7 @@ from postroad.model.campaign import (
     Spec,
     Verb,
 )
-from postroad.ports.campaigns import Import, NewRows
+from postroad.ports.campaigns import Import, Intents, NewRows
 from postroad.stores.campaign_rows import read_campaign, text
 from postroad.stores.campaign_tables import CampaignTables
 from postroad.stores.sqlite import campaign_jobs, campaign_recipients
@@ -125,7 +125,7 @@ class SqliteCampaignJobs(CampaignFile):
         rows = await self._sql.select("campaigns", "ops_queued", job.id, after, limit)
         return [Row(*row) for row in rows]
 
-    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> dict[int, int]:
+    async def intend(self, owner: int, job: Job, ns: Sequence[int]) -> Intents:
         """Note that these are about to be sent."""
         return await self._write(campaign_jobs.intend, owner, job, ns, self._now_ms)
 

@@ -10,10 +10,12 @@ from postroad.model.entities import Accepted, Draft, Policy, Queue, QueueSpec, d
 from postroad.model.errors import QueueGone
 from postroad.model.hours import OpenHours
 from postroad.model.ladder import LAST_POLLED_LEVEL
+from postroad.model.recipients import PACKED_TO
 from postroad.model.states import NEVER
 from postroad.model.unused import GONE
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
+from postroad.stores.sqlite.noting import note_recipients
 
 KEY_TTL_MS: Final = 24 * 3600 * 1000
 POLICY_DECODER: Final = msgspec.json.Decoder(Policy)
@@ -94,6 +96,7 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
     answers: list[Accepted] = []
     rows: list[Row] = []
     wakes: dict[int, int] = {}
+    named: list[Draft] = []
     for draft in drafts:
         first = _first_use(db, draft) if draft.key else None
         if first is not None:
@@ -116,9 +119,13 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
                 draft.body,
             )
         )
+        if PACKED_TO in draft.headers:
+            named.append(draft)
         wakes[rung] = min(wakes.get(rung, NEVER), draft.due_ms)
         answers.append(Accepted(draft.id))
     db.many("message_insert", rows)
+    if named:
+        note_recipients(db, named)
     if rows and rows[0][0] <= db.listed_until:  # the clock was set back
         db.many("list_put_one", [(draft.queue, draft.id) for draft in drafts])
     for rung, due_ms in wakes.items():

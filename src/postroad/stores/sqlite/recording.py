@@ -10,7 +10,7 @@ from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import rung_of, wake
 from postroad.stores.sqlite.leases import open_lane
-from postroad.stores.sqlite.noting import note_tries
+from postroad.stores.sqlite.noting import forget_recipients, note_tries
 
 UNCERTAIN_LEVEL = -1
 
@@ -187,6 +187,7 @@ def finish(db: Database, number: int) -> None:
 def forget(db: Database, gone: Sequence[Row]) -> None:
     """Delete what else is stored of finished messages (id, queue) that were deleted."""
     db.many("attempt_delete", [(number,) for number, _ in gone])
+    forget_recipients(db, gone)
     if db.listed_until:
         db.many("list_forget", gone)
 

@@ -35,6 +35,7 @@ from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
+from postroad.stores.sqlite.recipients import SqliteRecipients
 from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
@@ -226,6 +227,7 @@ class SqliteStore(
     SqliteRollups,
     SqliteListing,
     SqliteBodies,
+    SqliteRecipients,
     SqlitePacing,
     SqliteTicks,
     AuditTable,
@@ -240,3 +242,5 @@ class SqliteStore(
     SqliteJoining,
 ):
     """One file, one process."""
+
+    erasure_cancel_ids = SqliteControl.cancel

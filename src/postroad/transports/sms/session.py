@@ -21,6 +21,7 @@ from postroad.model.outcome import (
     unreachable,
 )
 from postroad.model.recipients import recipient_of
+from postroad.model.suppression import Reason
 from postroad.ports.channel import callback_url
 from postroad.transports.sms.answers import SID_MAX, SmsAccepted, judge, no_answer, read_json
 from postroad.transports.vetted_http import VettedHttp
@@ -56,6 +57,8 @@ class SmsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """What is sent."""
 
     text: str
+    despite: tuple[Reason, ...] = ()
+    """Reasons on a suppression list that do not hold back this one."""
 
 
 BODIES: Final = msgspec.json.Decoder(SmsBody)

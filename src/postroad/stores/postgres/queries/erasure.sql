@@ -35,6 +35,13 @@ update postroad.erasure e set step = $2, step_at = $3, waits_for = 0
    and not exists (select from postroad.queue q join postroad.arrival a on a.queue_id = q.id
                     where q.tenant = e.tenant and (e.recipient = '' or q.name = e.recipient)
                       and a.accepted_at <= e.asked_at)
+   and not exists (select from postroad.message_recipient r join postroad.message m on m.id = r.message_id
+                     join postroad.queue q on q.id = r.queue_id
+                    where r.recipient = e.recipient and q.tenant = e.tenant and m.accepted_at <= e.asked_at)
+   and not exists (select from postroad.arrival a join postroad.queue q on q.id = a.queue_id
+                    where q.tenant = e.tenant and a.accepted_at <= e.asked_at and e.recipient <> ''
+                      and position('"postroad-to":'::bytea in a.headers) > 0
+                      and convert_from(a.headers, 'UTF8')::json ->> 'postroad-to' = e.recipient)
 returning 1
 
 -- name: erasure_note
@@ -90,6 +97,23 @@ delete from postroad.attempt where message_id in (select value::bigint from json
 -- name: erase_webhook_try
 -- Delete the log of tries of messages.
 delete from postroad.webhook_try where message_id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_message_recipient
+-- Delete the recipients that messages name.
+delete from postroad.message_recipient where message_id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_named_find
+-- Find messages that name a recipient.
+select r.message_id, r.message_id from postroad.message_recipient r join postroad.queue q on q.id = r.queue_id
+ where r.recipient = $2 and q.tenant = $1 and r.message_id > $3 and r.message_id < $5 order by r.message_id limit $4
+
+-- name: erase_named_keys
+-- Delete the idempotency keys of messages.
+delete from postroad.idempotency where message_id in (select value::bigint from json_array_elements_text($1::json))
+
+-- name: erase_named_bodies
+-- Delete the bodies of delivered messages.
+delete from postroad.kept_body where id in (select value::bigint from json_array_elements_text($1::json))
 
 -- name: erase_history
 -- Delete finished messages, also out of batches; returns how many.
@@ -176,6 +200,7 @@ with gone as (
 update postroad.campaign c
    set total = c.total - 1, sent = c.sent - (g.state = 'sent')::int, failed = c.failed - (g.state = 'failed')::int,
        uncertain = c.uncertain - (g.state = 'uncertain')::int,
+       suppressed = c.suppressed - (g.state = 'suppressed')::int,
        undelivered = c.undelivered - (g.status in ('undelivered', 'failed', 'canceled'))::int
   from gone g where c.id = $1
 

@@ -38,28 +38,34 @@ select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server
 -- name: export_message
 -- Walk over unfinished messages.
 with next as materialized (select * from postroad.message where id > $3 and $4::bigint >= 0 order by id limit $5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.id, q.name as queue, n.accepted_at, n.due,
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, n.id, q.name as queue, n.accepted_at, n.due,
        n.expires_at, n.level, n.attempts, n.order_key, n.headers, n.body
   from next n left join postroad.rung r on r.id = n.rung_id left join postroad.queue q on q.id = r.queue_id
- where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2))) or n.id = (select max(id) from next)
  order by k1, k2
 
 -- name: export_dead
 -- Walk over dead messages.
 with next as materialized (select * from postroad.dead where id > $3 and $4::bigint >= 0 order by id limit $5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.id, q.name as queue, n.accepted_at, n.died_at,
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, n.id, q.name as queue, n.accepted_at, n.died_at,
        n.reason, n.level, n.attempts, n.order_key, n.error, n.status, n.headers, n.body
   from next n left join postroad.queue q on q.id = n.queue_id
- where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2))) or n.id = (select max(id) from next)
  order by k1, k2
 
 -- name: export_kept_body
 -- Walk over bodies of delivered messages.
 with next as materialized (select * from postroad.kept_body where id > $3 and $4::bigint >= 0 order by id limit $5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.id, q.name as queue, n.order_key,
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, n.id, q.name as queue, n.order_key,
        n.ends_at, n.headers, n.body
   from next n left join postroad.queue q on q.id = n.queue_id
- where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2))) or n.id = (select max(id) from next)
  order by k1, k2
 
 -- name: export_history
@@ -71,10 +77,13 @@ each as (
          n.state, coalesce(x.accepted, n.accepted_at) as accepted_at, n.finished_at, n.level, n.attempts,
          coalesce(x.took, n.took_ms) as took_ms
     from next n left join lateral unnest(n.ids, n.queues, n.accepted, n.took) x(id, queue, accepted, took) on true)
-select e.place as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, e.id, q.name as queue, e.state, e.accepted_at,
-       e.finished_at, e.level, e.attempts, e.took_ms
+select e.place as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or e.id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, e.id, q.name as queue, e.state, e.accepted_at,
+       e.finished_at, e.level, e.attempts, e.took_ms,
+       coalesce((select recipient from postroad.message_recipient where message_id = e.id), '') as recipient
   from each e left join postroad.queue q on q.id = e.queue_id
- where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or e.place = (select max(id) from next)
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or e.id in (select message_id from postroad.message_recipient where recipient = $2))) or e.place = (select max(id) from next)
  order by e.place, e.id
 
 -- name: export_attempt
@@ -84,10 +93,12 @@ with next as materialized (
                        (select d.queue_id from postroad.dead d where d.id = a.message_id),
                        (select h.queue_id from postroad.finished(array[a.message_id]) h limit 1)) as queue_id
     from postroad.attempt a where (a.message_id, a.number) > ($3::bigint, $4::int) order by a.message_id, a.number limit $5)
-select n.message_id as k1, n.number as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.message_id, n.number, n.started_at,
+select n.message_id as k1, n.number as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.message_id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, n.message_id, n.number, n.started_at,
        n.level, n.kind as outcome, n.status, n.took_ms, n.error
   from next n left join postroad.queue q on q.id = n.queue_id
- where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or (n.message_id, n.number) = (select message_id, number from next
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.message_id in (select message_id from postroad.message_recipient where recipient = $2))) or (n.message_id, n.number) = (select message_id, number from next
                                                   order by message_id desc, number desc limit 1)
  order by k1, k2
 
@@ -98,16 +109,18 @@ with next as materialized (
                        (select d.queue_id from postroad.dead d where d.id = a.message_id),
                        (select h.queue_id from postroad.finished(array[a.message_id]) h limit 1)) as queue_id
     from postroad.webhook_try a where a.id > $3 and $4::bigint >= 0 order by a.id limit $5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, n.message_id, n.number, n.started_at, n.level,
+select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.message_id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, n.message_id, n.number, n.started_at, n.level,
        n.outcome, n.status, n.took_ms, n.address, n.fault, n.error, n.headers, n.answer
   from next n left join postroad.queue q on q.id = n.queue_id
- where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.message_id in (select message_id from postroad.message_recipient where recipient = $2))) or n.id = (select max(id) from next)
  order by k1, k2
 
 -- name: export_campaign
 -- Read a tenant's campaigns.
 select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.total, c.sent, c.failed, c.uncertain,
-       c.created_at, c.started_at, c.ended_at
+       c.suppressed, c.created_at, c.started_at, c.ended_at
   from postroad.campaign c where c.tenant = $1 and $2::text = '' and c.id > $3 and $4::bigint >= 0 order by c.id limit $5
 
 -- name: export_recipient

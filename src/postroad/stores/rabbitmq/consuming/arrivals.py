@@ -153,7 +153,8 @@ class Arrivals:
 
     def _refuse(self, republish: RepublishBatch, arrived: IncomingDelivery, why: str) -> None:
         """Send a delivery that cannot be used to the dead set."""
-        self._log.error("could not read a message", broker_queue=arrived.source, why=why)
+        alike, facts = {"broker_queue": arrived.source}, {"why": why}
+        self._gathering.add(self._log.error, "could not read a message", alike, facts.copy)
         letter = unreadable(arrived.delivery, why, self._clock.now_ms())
         message = Message(letter.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, NEVER, b"")
         entry = DeliveredMessage(letter, message, arrived.ack_handle, arrived.source)

@@ -8,6 +8,7 @@ from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Draft, Lane, LaneKey, Message
 from postroad.model.outcome import Kind
+from postroad.model.recipients import recipient_in
 from postroad.model.record import LaneChange, Result
 from postroad.model.tries import Try
 from postroad.stores.rabbitmq.envelope import Envelope
@@ -88,6 +89,7 @@ class StateBatch:
     def deliver(self, result: Result, hop: int) -> None:
         """Record a delivery. The message leaves the dead set and the uncertain messages."""
         m = result.message
+        self._name(m.id, m.queue, m.headers)
         row = (m.id, m.queue, m.accepted_at_ms, self._now_ms, m.level, m.attempts + 1)
         self._add("history_insert", *row, result.took_ms)
         if result.keep_ms:
@@ -97,9 +99,15 @@ class StateBatch:
         self._add("message_delete", m.id)
         self._add("finish", m.id, hop, self._now_ms)
 
+    def _name(self, number: int, queue: int, headers: bytes) -> None:
+        """Record the recipient that a message names."""
+        if recipient := recipient_in(headers):
+            self._add("recipient_insert", number, queue, recipient)
+
     def tried(self, result: Result) -> None:
         """Record a try that did not deliver."""
         m = result.message
+        self._name(m.id, m.queue, m.headers)
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
         self._add("attempt_insert", *row, result.took_ms, result.error)
 
@@ -118,6 +126,7 @@ class StateBatch:
 
     def sent(self, draft: Draft) -> None:
         """Record where a message waits that was sent for later."""
+        self._name(draft.id, draft.queue, draft.headers)
         place = (draft.queue, draft.lane, 0, draft.priority, 0, draft.due_ms)
         times = (draft.accepted_at_ms, draft.expires_at_ms, self._now_ms)
         self._add("spend", draft.id, NO_HOP, 0, *place, *times)
@@ -138,6 +147,7 @@ class StateBatch:
     def uncertain(self, result: Result, hop: int) -> None:
         """Keep an uncertain message in the state store; it leaves the broker."""
         m = result.message
+        self._name(m.id, m.queue, m.headers)
         self._add("uncertain_rung", m.lane, m.queue, result.priority)
         place = (m.id, m.lane, m.queue, result.priority, self._now_ms, m.level, m.attempts + 1)
         self._add("uncertain_insert", *place, m.accepted_at_ms, m.expires_at_ms, m.headers, m.body)
@@ -202,7 +212,13 @@ class BrokerState:
         """Store dead letters, each once, in one durable transaction."""
         rows = [_dead_row(*letter) for letter in letters]
         spent = [_spent_row(*letter, now_ms) for letter in letters]
-        await self._tables.write("dead", [("dead_insert", rows), ("spend", spent)], durable=True)
+        named = [
+            (letter.id, queue, recipient)
+            for letter, queue, _ in letters
+            if (recipient := recipient_in(letter.headers))
+        ]
+        steps = [("dead_insert", rows), ("spend", spent), ("recipient_insert", named)]
+        await self._tables.write("dead", [step for step in steps if step[1]], durable=True)
 
     async def place_of(self, number: int) -> MessagePlace | None:
         """Where a message waits, if that is recorded."""

@@ -95,6 +95,15 @@ select o.n, o.tries, m.recipient, m.fields
   from campaign_op o join campaign_message m on m.campaign_id = o.campaign_id and m.n = o.n
  where o.job_id = ?1 and o.n > ?2 and o.state = 'queued' order by o.n limit ?3
 
+-- name: campaign_suppresses
+-- Read a campaign's tenant, if a suppression list holds for it.
+select tenant from campaign
+ where id = ?1 and (select 1 from suppression s where s.tenant in (campaign.tenant, '*') limit 1)
+
+-- name: recipients_named
+-- Read recipients by a JSON list of their numbers.
+select n, recipient from campaign_message where campaign_id = ?1 and n in (select value from json_each(?2))
+
 -- name: op_intend
 -- Note, before the call, that a recipient is about to be sent to; answers the number of this try.
 update campaign_op set state = 'intent', tries = tries + 1, intent_at = ?4

@@ -56,7 +56,7 @@ delete from campaign_message where campaign_id = ?1
    and n in (select n from campaign_message where campaign_id = ?1 order by n limit ?2)
 
 -- name: recipients_retry
--- Make the failed recipients of a campaign unsent again.
+-- Make the failed and the suppressed recipients of a campaign unsent again.
 update campaign_message set state = 'unsent', provider_id = '', error_code = '', sub_type = '',
        error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0
- where campaign_id = ?1 and state = 'failed'
+ where campaign_id = ?1 and state in ('failed', 'suppressed')

@@ -31,6 +31,9 @@ update erasure set step = ?2, step_at = ?3, waits_for = 0
    and not exists (select 1 from queue q join rung r on r.queue_id = q.id join message m on m.rung_id = r.id
                     where q.tenant = erasure.tenant and (erasure.recipient = '' or q.name = erasure.recipient)
                       and m.accepted_at <= erasure.asked_at)
+   and not exists (select 1 from message_recipient r join message m on m.id = r.message_id join queue q on q.id = r.queue_id
+                    where r.recipient = erasure.recipient and q.tenant = erasure.tenant
+                      and m.accepted_at <= erasure.asked_at)
 
 -- name: erasure_note
 -- Note how far a job is.
@@ -79,6 +82,23 @@ delete from attempt where message_id in (select value from json_each(?1))
 -- name: erase_webhook_try
 -- Delete the log of tries of messages.
 delete from webhook_try where message_id in (select value from json_each(?1))
+
+-- name: erase_message_recipient
+-- Delete the recipients that messages name.
+delete from message_recipient where message_id in (select value from json_each(?1))
+
+-- name: erase_named_find
+-- Find messages that name a recipient.
+select r.message_id, r.message_id from message_recipient r join queue q on q.id = r.queue_id
+ where r.recipient = ?2 and q.tenant = ?1 and r.message_id > ?3 and r.message_id < ?5 order by r.message_id limit ?4
+
+-- name: erase_named_keys
+-- Delete the idempotency keys of messages.
+delete from idempotency where message_id in (select value from json_each(?1))
+
+-- name: erase_named_bodies
+-- Delete the bodies of delivered messages.
+delete from kept_body where id in (select value from json_each(?1))
 
 -- name: erase_history
 -- Delete finished messages.
@@ -153,6 +173,7 @@ select c.id, m.n, exists (select 1 from campaign_op o join job j on j.id = o.job
 update campaign
    set total = total - 1, sent = sent - (m.state = 'sent'), failed = failed - (m.state = 'failed'),
        uncertain = uncertain - (m.state = 'uncertain'),
+       suppressed = suppressed - (m.state = 'suppressed'),
        undelivered = undelivered - (m.status in ('undelivered', 'failed', 'canceled'))
   from campaign_message m
  where campaign.id = ?1 and m.campaign_id = ?1 and m.n = ?2

@@ -36,35 +36,44 @@ select p.id as k1, 0 as k2, coalesce(q.name, '') as queue, p.transport, p.server
 -- name: export_message
 -- Walk over unfinished messages.
 with next as materialized (select * from message where id > ?3 and ?4 >= 0 order by id limit ?5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.accepted_at, n.due,
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue, n.accepted_at, n.due,
        n.expires_at, n.level, n.attempts, n.order_key, n.headers, n.body
   from next n left join rung r on r.id = n.rung_id left join queue q on q.id = r.queue_id
- where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
 
 -- name: export_dead
 -- Walk over dead messages.
 with next as materialized (select * from dead where id > ?3 and ?4 >= 0 order by id limit ?5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.accepted_at, n.died_at,
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue, n.accepted_at, n.died_at,
        n.reason, n.level, n.attempts, n.order_key, n.error, n.status, n.headers, n.body
   from next n left join queue q on q.id = n.queue_id
- where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
 
 -- name: export_kept_body
 -- Walk over bodies of delivered messages.
 with next as materialized (select * from kept_body where id > ?3 and ?4 >= 0 order by id limit ?5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.order_key,
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue, n.order_key,
        n.ends_at, n.headers, n.body
   from next n left join queue q on q.id = n.queue_id
- where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
  order by k1, k2
 
 -- name: export_history
 -- Walk over finished messages.
 with next as materialized (select * from history where id > ?3 and ?4 >= 0 order by id limit ?5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.id, q.name as queue, n.state, n.accepted_at,
-       n.finished_at, n.level, n.attempts, n.took_ms
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue, n.state, n.accepted_at,
+       n.finished_at, n.level, n.attempts, n.took_ms,
+       coalesce((select recipient from message_recipient where message_id = n.id), '') as recipient
   from next n left join queue q on q.id = n.queue_id
- where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
 
 -- name: export_attempt
 -- Walk over tries that did not deliver.
@@ -73,10 +82,12 @@ with next as materialized (
                        (select d.queue_id from dead d where d.id = a.message_id),
                        (select h.queue_id from history h where h.id = a.message_id)) as queue_id
     from attempt a where (a.message_id, a.number) > (?3, ?4) order by a.message_id, a.number limit ?5)
-select n.message_id as k1, n.number as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.message_id, n.number, n.started_at,
+select n.message_id as k1, n.number as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.message_id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.message_id, n.number, n.started_at,
        n.level, n.kind as outcome, n.status, n.took_ms, n.error
   from next n left join queue q on q.id = n.queue_id
- where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or (n.message_id, n.number) = (select message_id, number from next
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.message_id in (select message_id from message_recipient where recipient = ?2))) or (n.message_id, n.number) = (select message_id, number from next
                                                   order by message_id desc, number desc limit 1)
 
 -- name: export_webhook_try
@@ -86,15 +97,17 @@ with next as materialized (
                        (select d.queue_id from dead d where d.id = a.message_id),
                        (select h.queue_id from history h where h.id = a.message_id)) as queue_id
     from webhook_try a where a.id > ?3 and ?4 >= 0 order by a.id limit ?5)
-select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, n.message_id, n.number, n.started_at, n.level,
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.message_id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.message_id, n.number, n.started_at, n.level,
        n.outcome, n.status, n.took_ms, n.address, n.fault, n.error, n.headers, n.answer
   from next n left join queue q on q.id = n.queue_id
- where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.message_id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
 
 -- name: export_campaign
 -- Read a tenant's campaigns.
 select c.id as k1, 0 as k2, c.name, c.state, c.reason, c.spec, c.columns, c.total, c.sent, c.failed, c.uncertain,
-       c.created_at, c.started_at, c.ended_at
+       c.suppressed, c.created_at, c.started_at, c.ended_at
   from campaign c where +c.tenant = ?1 and ?2 = '' and c.id > ?3 and ?4 >= 0 order by c.id limit ?5
 
 -- name: export_recipient

@@ -149,13 +149,13 @@ select m.id, m.rung_id, 'waiting', '', m.accepted_at,
        m.due, 0, m.level, m.attempts, m.order_key,
        case when m.attempts = 0 then '' else
          coalesce((select a.error from attempt a where a.message_id = m.id
-                    order by a.number desc limit 1), '') end, 0
+                    order by a.number desc limit 1), '') end
   from json_each(?1) j cross join message m on m.id = j.value
 
 -- name: list_rows_dead
 -- Read dead messages.
 select d.id, d.queue_id, 'dead', d.reason, d.accepted_at, 0, d.died_at, d.level, d.attempts,
-       d.order_key, d.error, d.status
+       d.order_key, d.error
   from json_each(?1) j cross join dead d on d.id = j.value
 
 -- name: list_rows_broker
@@ -166,7 +166,7 @@ select b.id, b.queue_id,
        b.attempts, '',
        case when b.attempts = 0 then '' else
          coalesce((select a.error from attempt a where a.message_id = b.id
-                    order by a.number desc limit 1), '') end, 0
+                    order by a.number desc limit 1), '') end
   from json_each(?1) j cross join broker_message b on b.id = j.value and b.done = 0
   join queue_hold h on h.queue_id = b.queue_id and h.lane_id = b.lane_id
 
@@ -175,7 +175,7 @@ select b.id, b.queue_id,
 select h.id, h.queue_id, h.state, '', h.accepted_at, 0, h.finished_at, h.level, h.attempts, '',
        case when h.attempts = 1 and h.state = 'delivered' then '' else
          coalesce((select a.error from attempt a where a.message_id = h.id
-                    order by a.number desc limit 1), '') end, 0
+                    order by a.number desc limit 1), '') end
   from json_each(?1) j cross join history h on h.id = j.value
 
 -- name: list_mark

@@ -22,12 +22,12 @@ select id, cost, spacing_us, counted, next_us, spec from pace
  where queue_id = 0 and tenant = ?1 and transport = '' and server = '' and credential = '' and name = ?2
 
 -- name: paces_of_lane
--- Read what limits a lane: its credential's limit, and named ones. The slowest comes first: its rate slots
--- are shared fairly.
+-- Read what limits a lane: its own limit, its credential's, which all sites share (its server is the credential's
+-- name), and named ones. The slowest comes first: its rate slots are shared fairly.
 select id, cost, spacing_us, counted, next_us, spec, name, hours, zone, until from (
   select p.* from lane l
     join pace p on p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
-     and p.server = l.server and p.credential = l.credential and p.name = ''
+     and p.server in (l.server, l.credential) and p.credential = l.credential and p.name = ''
    where l.id = ?1
   union all
   select p.* from lane l

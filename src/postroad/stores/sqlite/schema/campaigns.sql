@@ -38,10 +38,11 @@ create table campaign (
   failed      integer not null default 0,
   uncertain   integer not null default 0,
   undelivered integer not null default 0,
+  suppressed  integer not null default 0,
   created_at  integer not null,
   started_at  integer not null default 0,
   ended_at    integer not null default 0,
-  check (total >= sent + failed + uncertain),
+  check (total >= sent + failed + uncertain + suppressed),
   unique (tenant, name)
 ) strict;
 create index campaign_live on campaign (state) where state in ('scheduled', 'running');
@@ -65,7 +66,7 @@ create table campaign_message (
   recipient   text not null,
   fields      text not null,
   state       text not null default 'unsent'
-              check (state in ('unsent', 'sent', 'failed', 'uncertain')),
+              check (state in ('unsent', 'sent', 'failed', 'uncertain', 'suppressed')),
   tries       integer not null default 0,
   provider_id text not null default '',
   error_code  text not null default '',

@@ -44,6 +44,15 @@ create index message_unwanted on message (rung_id) where unwanted = 1;
 create index message_moved on message (rung_id, id)
  where level > 0 or place - (id >> 22) not between 1704067199936 and 1704067200000;
 
+-- The recipient that a message names, from its acceptance until all of it is deleted. Its headers name it too; this
+-- is for finding it, also when the message is finished.
+create table message_recipient (
+  message_id integer primary key,
+  queue_id   integer not null,
+  recipient  text not null
+) strict;
+create index message_recipient_name on message_recipient (recipient, message_id);
+
 -- A try that did not deliver. The try that delivered a message is its history row.
 create table attempt (
   message_id integer not null,

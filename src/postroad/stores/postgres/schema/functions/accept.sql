@@ -39,8 +39,23 @@ begin
     from unnest(m_id, m_of, m_nth, m_due, m_accepted, m_expires, m_order_key, m_headers, m_body)
          with ordinality as m(id, of, nth, due, accepted, expires, order_key, headers, body, n)
    where m.n <> all (v_drop);
+  if cardinality(m_headers) > 0 then
+    perform note_recipients(m_id, r_queue, m_of, m_headers, v_drop);
+  end if;
   return json_build_object('now', now_ms(), 'seen', v_seen, 'rings', wake_rungs(r_lane, v_rungs, r_due));
 end $$;
+
+-- Note the recipients that messages name in their headers, except those that were dropped as repetitions.
+create or replace function note_recipients(m_id bigint[], r_queue bigint[], m_of int[], m_headers bytea[],
+                                           p_drop int[])
+returns void language sql as $$
+  insert into postroad.message_recipient (message_id, queue_id, recipient)
+  select m.id, r_queue[m.of], convert_from(m.headers, 'UTF8')::json ->> 'postroad-to'
+    from unnest(m_id, m_of, m_headers) with ordinality as m(id, of, headers, n)
+   where position('"postroad-to":'::bytea in m.headers) > 0 and m.n <> all (p_drop)
+     and convert_from(m.headers, 'UTF8')::json ->> 'postroad-to' <> ''
+  on conflict do nothing
+$$;
 
 -- Note idempotency keys that were not used within a day; returns [of, first message, its digest] for the rest.
 create or replace function use_keys(r_queue bigint[], m_id bigint[], m_of int[], m_accepted bigint[],

@@ -18,12 +18,13 @@ begin
          started_at = case when p_to = 'running' and started_at = 0 then v_now else started_at end,
          ended_at = case when p_to in ('done', 'cancelled') then v_now else 0 end,
          place = case when p_to = 'running' then 0 else place end,
-         failed = case when p_retry then 0 else failed end
+         failed = case when p_retry then 0 else failed end,
+         suppressed = case when p_retry then 0 else suppressed end
    where id = p_id;
   if p_retry then
     update campaign_message set state = 'unsent', provider_id = '', error_code = '', sub_type = '',
            error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0
-     where campaign_id = p_id and state = 'failed';
+     where campaign_id = p_id and state in ('failed', 'suppressed');
   end if;
   update job set state = p_job_to where campaign_id = p_id and state = any (p_job_from);
   if p_to = 'running' and not exists (select from job where campaign_id = p_id) then
@@ -101,6 +102,7 @@ declare
   v_was text;
   v_sent int := 0;
   v_failed int := 0;
+  v_suppressed int := 0;
   v_uncertain int := 0;
   v_back bigint;
 begin
@@ -125,17 +127,19 @@ begin
     continue when not found;
     v_sent := v_sent + (p_state[i] = 'sent')::int;
     v_failed := v_failed + (p_state[i] = 'failed')::int;
+    v_suppressed := v_suppressed + (p_state[i] = 'suppressed')::int;
     v_uncertain := v_uncertain + (p_state[i] = 'uncertain')::int - (v_was = 'uncertain')::int;
     if p_state[i] = 'unsent' then
       v_back := least(v_back, p_n[i] - 1);
     end if;
   end loop;
-  update campaign set sent = sent + v_sent, failed = failed + v_failed,
+  update campaign set sent = sent + v_sent, failed = failed + v_failed, suppressed = suppressed + v_suppressed,
          uncertain = uncertain + v_uncertain, place = least(place, v_back)
    where id = p_campaign returning * into x;
   if not found then return null; end if;  -- a late result of a campaign that was deleted
-  return json_build_object('total', x.total, 'unsent', x.total - x.sent - x.failed - x.uncertain,
-    'sent', x.sent, 'failed', x.failed, 'uncertain', x.uncertain, 'undelivered', x.undelivered);
+  return json_build_object('total', x.total, 'unsent', x.total - x.sent - x.failed - x.uncertain - x.suppressed,
+    'sent', x.sent, 'failed', x.failed, 'uncertain', x.uncertain, 'undelivered', x.undelivered,
+    'suppressed', x.suppressed);
 end $$;
 
 -- Free the jobs of owners that were silent for too long. What they had begun is uncertain, or queued again
@@ -184,10 +188,11 @@ begin
     select count(*) as total, count(*) filter (where state = 'unsent') as unsent,
            count(*) filter (where state = 'sent') as sent, count(*) filter (where state = 'failed') as failed,
            count(*) filter (where state = 'uncertain') as uncertain,
+           count(*) filter (where state = 'suppressed') as suppressed,
            count(*) filter (where status in ('undelivered', 'failed', 'canceled')) as undelivered
       into e from campaign_message where campaign_id = v.id;
-    if (e.total, e.sent, e.failed, e.uncertain, e.undelivered)
-       is distinct from (v.total, v.sent, v.failed, v.uncertain, v.undelivered) then
+    if (e.total, e.sent, e.failed, e.uncertain, e.undelivered, e.suppressed)
+       is distinct from (v.total, v.sent, v.failed, v.uncertain, v.undelivered, v.suppressed) then
       v_wrong := v_wrong || v.name;
       continue;
     end if;
@@ -254,7 +259,8 @@ begin
                            when m.state <> 'sent' then '' else m.error_code end
    where campaign_id = p_campaign and n = p_n;
   update campaign set sent = sent + (m.state <> 'sent')::int, failed = failed - (m.state = 'failed')::int,
-         uncertain = uncertain - (m.state = 'uncertain')::int, undelivered = undelivered + v_bad
+         uncertain = uncertain - (m.state = 'uncertain')::int, undelivered = undelivered + v_bad,
+         suppressed = suppressed - (m.state = 'suppressed')::int
    where id = p_campaign and (m.state <> 'sent' or v_bad <> 0);
   return true;
 end $$;

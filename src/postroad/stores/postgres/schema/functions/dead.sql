@@ -177,6 +177,7 @@ begin
   if not p_dry then
     delete from dead where id = any (v_dead);
     delete from attempt where message_id = any (v_dead);
+    delete from message_recipient where message_id = any (v_dead);
   end if;
   return json_build_object('now', now_ms(), 'count', cardinality(v_dead));
 end $$;
@@ -195,5 +196,6 @@ begin
   v_gone := lock_dead(array(select id from dead order by died_at, id limit least(v_over, p_slice)));
   delete from dead where id = any (v_gone);
   delete from attempt where message_id = any (v_gone);
+  delete from message_recipient where message_id = any (v_gone);
   return cardinality(v_gone);
 end $$;

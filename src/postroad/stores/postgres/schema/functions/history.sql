@@ -34,6 +34,10 @@ begin
       execute format('delete from attempt a using %I p left join lateral unnest(p.ids) x(id) on true'
                      ' where a.message_id = coalesce((p.id >> 28 << 28) + x.id, p.id)'
                      ' and (p.attempts > 1 or p.state = ''cancelled'')', v_part);
+      if exists (select from message_recipient) then
+        execute format('delete from message_recipient r using %I p left join lateral unnest(p.ids) x(id) on true'
+                       ' where r.message_id = coalesce((p.id >> 28 << 28) + x.id, p.id)', v_part);
+      end if;
       execute format('select coalesce(sum(coalesce(cardinality(ids), 1)), 0) from %I', v_part) into v_rows;
       execute format('drop table %I', v_part);
       v_gone := v_gone + v_rows;

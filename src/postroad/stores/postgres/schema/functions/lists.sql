@@ -97,7 +97,7 @@ begin
   if v_walk then
     v_ids := walk_unfinished(p_low, p_high, p_newest, case when p_rungs is null then p_limit else 5000 end);
     if p_rungs is not null and cardinality(v_ids) = 5000 then
-      return next (v_ids[5000], null, 'message', 'waiting', '', 0, 0, 0, 0, 0, '', '', 0)::listed;
+      return next (v_ids[5000], null, 'message', 'waiting', '', 0, 0, 0, 0, 0, '', '')::listed;
     end if;
   elsif cardinality(p_rungs) > 1 then
     v_ids := sorted_ids(v_ids, p_newest, p_limit);
@@ -111,7 +111,7 @@ as $$
   select m.id, m.rung_id, 'message', 'waiting', '', m.accepted_at,
          m.due, 0::bigint, m.level, m.attempts, m.order_key, coalesce((
            select a.error from postroad.attempt a where m.attempts > 0 and a.message_id = m.id
-            order by a.number desc limit 1), ''), 0
+            order by a.number desc limit 1), '')
     from postroad.message m where m.id = any (p_ids)
 $$;
 
@@ -148,7 +148,7 @@ begin
   end if;
   return query
     select m.id, m.queue_id, 'dead', 'dead', m.reason, m.accepted_at, 0::bigint, m.died_at, m.level, m.attempts,
-           m.order_key, m.error, m.status
+           m.order_key, m.error
       from dead m where m.id = any (sorted_ids(v_ids, p_newest, p_limit));
 end $$;
 
@@ -179,7 +179,7 @@ begin
            case when k.ends > now_ms() then k.because else '' end,
            m.accepted_at, m.due, 0::bigint, m.level, m.attempts, '', coalesce((
              select a.error from attempt a where m.attempts > 0 and a.message_id = m.id
-              order by a.number desc limit 1), ''), 0
+              order by a.number desc limit 1), '')
       from broker_message m join queue_hold k on k.queue_id = m.queue_id and k.lane_id = m.lane_id
      where m.id = any (sorted_ids(v_ids, p_newest, p_limit));
 end $$;
@@ -194,7 +194,7 @@ begin
       select y.id, h.queue_id, 'history', h.state, '', coalesce(y.accepted, h.accepted_at), 0::bigint, h.finished_at,
              h.level, h.attempts, '', coalesce((
                select a.error from attempt a where (h.attempts > 1 or h.state = 'cancelled') and a.message_id = y.id
-                order by a.number desc limit 1), ''), 0
+                order by a.number desc limit 1), '')
         from unnest(p_queues) q(id)
        cross join lateral (
          select r.* from history_batch r
@@ -211,7 +211,7 @@ begin
       select y.id, h.queue_id, 'history', h.state, '', coalesce(y.accepted, h.accepted_at), 0::bigint, h.finished_at,
              h.level, h.attempts, '', coalesce((
                select a.error from attempt a where (h.attempts > 1 or h.state = 'cancelled') and a.message_id = y.id
-                order by a.number desc limit 1), ''), 0
+                order by a.number desc limit 1), '')
         from unnest(p_queues) q(id)
        cross join lateral (
          select r.* from history_batch r
@@ -274,7 +274,7 @@ begin
       p_high := least(p_high, ((v_edge + 1) << 28) - 1);
     end if;
     return next (case when p_newest then p_low else p_high end,
-                 null, 'history', 'delivered', '', 0, 0, 0, 0, 0, '', '', 0)::listed;
+                 null, 'history', 'delivered', '', 0, 0, 0, 0, 0, '', '')::listed;
   end if;
   return query
     select x.* from (
@@ -286,7 +286,7 @@ begin
        select y.id, h.queues[n.n], 'history', h.state, '', coalesce(h.accepted[n.n], h.accepted_at), 0::bigint,
               h.finished_at, h.level, h.attempts, '', coalesce((
                 select a.error from attempt a where h.attempts > 1 and a.message_id = y.id
-                 order by a.number desc limit 1), ''), 0
+                 order by a.number desc limit 1), '')
          from unnest(p_queues) q(id) cross join lateral unnest(array_positions(h.queues, q.id)) n(n)
         cross join lateral (select (h.id >> 28 << 28) + h.ids[n.n]) y(id)
         where y.id between p_low and p_high) x;
@@ -309,7 +309,7 @@ begin
          select y.id, h.queues[n.n], 'history', h.state, '', coalesce(h.accepted[n.n], h.accepted_at), 0::bigint,
                 h.finished_at, h.level, h.attempts, '', coalesce((
                   select a.error from attempt a where h.attempts > 1 and a.message_id = y.id
-                   order by a.number desc limit 1), ''), 0
+                   order by a.number desc limit 1), '')
            from unnest(p_queues) q(id) cross join lateral unnest(array_positions(h.queues, q.id)) n(n)
           cross join lateral (select (h.id >> 28 << 28) + h.ids[n.n]) y(id)
           where y.id between p_low and p_high) x;
@@ -324,7 +324,7 @@ begin
          select y.id, h.queues[n.n], 'history', h.state, '', coalesce(h.accepted[n.n], h.accepted_at), 0::bigint,
                 h.finished_at, h.level, h.attempts, '', coalesce((
                   select a.error from attempt a where h.attempts > 1 and a.message_id = y.id
-                   order by a.number desc limit 1), ''), 0
+                   order by a.number desc limit 1), '')
            from unnest(p_queues) q(id) cross join lateral unnest(array_positions(h.queues, q.id)) n(n)
           cross join lateral (select (h.id >> 28 << 28) + h.ids[n.n]) y(id)
           where y.id between p_low and p_high) x;
@@ -349,7 +349,7 @@ begin
     select y.id, coalesce(y.queue, h.queue_id), 'history', h.state, '', coalesce(y.accepted, h.accepted_at),
            0::bigint, h.finished_at, h.level, h.attempts, '', coalesce((
              select a.error from attempt a where (h.attempts > 1 or h.state = 'cancelled') and a.message_id = y.id
-              order by a.number desc limit 1), ''), 0
+              order by a.number desc limit 1), '')
       from history_batch h
      cross join lateral (
        select h.id, h.queue_id, h.accepted_at where h.ids is null
@@ -392,7 +392,7 @@ begin
   select case when p_newest then max(x.id) else min(x.id) end into v_edge from (
     select unnest(v_full) as id union all select f.id from unnest(v_found) f where f.owner is null) x;
   if v_edge is not null then
-    return next (v_edge, null, '', '', '', 0, 0, 0, 0, 0, '', '', 0)::listed;
+    return next (v_edge, null, '', '', '', 0, 0, 0, 0, 0, '', '')::listed;
   end if;
   return query select f.* from unnest(v_found) f
    where f.owner is not null

@@ -152,12 +152,13 @@ language sql immutable as $$
     p_pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_')
 $$;
 
--- The limits of a lane: its credential's, and named ones. Rows of named limits have no transport.
+-- The limits of a lane: its own, its credential's, which all sites share (its server is the credential's name), and
+-- named ones. Rows of named limits have no transport.
 create or replace function paces_of_lane(p_lane bigint) returns setof pace language sql stable
 set search_path = postroad, pg_temp as $$
   select p.* from lane l
     join pace p on p.queue_id = 0 and p.tenant = l.tenant and p.transport = l.transport
-     and p.server = l.server and p.credential = l.credential and p.name = ''
+     and p.server in (l.server, l.credential) and p.credential = l.credential and p.name = ''
    where l.id = p_lane and p.spec || p.hours <> ''
   union all
   select p.* from lane l

@@ -106,6 +106,7 @@ begin
   v_dead := lock_dead(array(select id from dead where died_at < v_now - p_dead_ms limit p_limit));
   delete from dead where id = any (v_dead);
   delete from attempt where message_id = any (v_dead);
+  delete from message_recipient where message_id = any (v_dead);
   delete from idempotency where (queue_id, key) in (
     select queue_id, key from idempotency where expires_at <= v_now limit p_limit);
   delete from tick where (schedule, at) in (

@@ -35,10 +35,11 @@ create table campaign (
   failed      bigint not null default 0,
   uncertain   bigint not null default 0,
   undelivered bigint not null default 0,
+  suppressed  bigint not null default 0,
   created_at  bigint not null,
   started_at  bigint not null default 0,
   ended_at    bigint not null default 0,
-  check (total >= sent + failed + uncertain),
+  check (total >= sent + failed + uncertain + suppressed),
   unique (tenant, name)
 ) with (fillfactor = 30);
 
@@ -60,7 +61,7 @@ create table campaign_message (
   recipient   text not null,
   fields      text not null,
   state       text not null default 'unsent'
-              check (state in ('unsent', 'sent', 'failed', 'uncertain')),
+              check (state in ('unsent', 'sent', 'failed', 'uncertain', 'suppressed')),
   tries       int not null default 0,
   provider_id text not null default '',
   error_code  text not null default '',

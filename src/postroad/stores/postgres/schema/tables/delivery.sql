@@ -133,6 +133,15 @@ create index message_moved on message (rung_id, id)
  where level > 0 or place - (id >> 22) not between 1704067199936 and 1704067200000;
 
 -- Tries that did not deliver. The try that delivered a message is its row in history.
+-- The recipient that a message names, from its acceptance until all of it is deleted. Its headers name it too; this
+-- is for finding it, also when the message is finished.
+create table message_recipient (
+  message_id bigint primary key,
+  queue_id   bigint not null,
+  recipient  text not null
+);
+create index message_recipient_name on message_recipient (recipient, message_id);
+
 create table attempt (
   message_id bigint not null,
   number     int not null,

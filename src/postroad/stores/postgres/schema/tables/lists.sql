@@ -12,6 +12,5 @@ create type listed as (
   level       int,
   attempts    int,
   order_key   text,
-  error       text,
-  status      int
+  error       text
 );

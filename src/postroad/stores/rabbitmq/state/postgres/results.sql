@@ -72,3 +72,7 @@ delete from postroad.dead where id = $1
 -- Keeps the body of a delivered message.
 insert into postroad.kept_body (id, queue_id, priority, order_key, headers, body, ends_at)
 values ($1, $2, $3, '', $4, $5, $6) on conflict do nothing
+
+-- name: recipient_insert
+-- Notes the recipient that a message names.
+insert into postroad.message_recipient (message_id, queue_id, recipient) values ($1, $2, $3) on conflict do nothing

@@ -52,3 +52,7 @@ delete from dead where id = ?1
 -- Keeps the body of a delivered message.
 insert into kept_body (id, queue_id, priority, order_key, headers, body, ends_at)
 values (?1, ?2, ?3, '', ?4, ?5, ?6) on conflict do nothing
+
+-- name: recipient_insert
+-- Notes the recipient that a message names.
+insert or ignore into message_recipient (message_id, queue_id, recipient) values (?1, ?2, ?3)

@@ -1,0 +1,1 @@
+"""Roads that another process serves: the same verbs, as requests to its API."""

@@ -1,0 +1,28 @@
+"""The table of each group of verbs: a new verb gets its line there, a new group its line here. A
+verb without one is refused by name."""
+
+from typing import Final
+
+from postroad.remote import campaign_tables, event_tables, tables
+from postroad.remote.calls import Verbs
+
+GROUPS: Final[dict[str, Verbs]] = {
+    "audit": tables.AUDIT,
+    "campaigns": campaign_tables.CAMPAIGNS,
+    "credentials": campaign_tables.CREDENTIALS,
+    "dead": tables.DEAD,
+    "endpoints": event_tables.ENDPOINTS,
+    "event_types": event_tables.EVENT_TYPES,
+    "events": event_tables.EVENTS,
+    "inspect": tables.INSPECTION,
+    "lanes": tables.LANES,
+    "limits": tables.LIMITS,
+    "mailboxes": tables.MAILBOXES,
+    "messages": tables.MESSAGES,
+    "privacy": campaign_tables.PRIVACY,
+    "rollups": tables.ROLLUPS,
+    "suppressions": campaign_tables.SUPPRESSIONS,
+    "tokens": tables.TOKENS,
+    "webhooks": tables.WEBHOOKS,
+    "workers": tables.WORKERS,
+}

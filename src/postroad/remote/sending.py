@@ -1,0 +1,177 @@
+"""Sends as requests. Each has an idempotency key, of its own where the caller gives none: so a send
+whose answer was lost is repeated, and stored once."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from postroad.engine.drafting import Send, as_send
+from postroad.model.bodies import encode_body
+from postroad.model.durations import seconds_of
+from postroad.model.errors import (
+    BadInput,
+    BadTime,
+    Overloaded,
+    PostroadError,
+    RoadUnreachable,
+    StoreUnavailable,
+)
+from postroad.model.problem import Problem, error_of
+from postroad.observe import tracing
+from postroad.ports.clock import Clock
+from postroad.ports.entropy import secret_bytes
+from postroad.remote.api_request import ApiRequest
+from postroad.remote.calls import lines_of
+from postroad.remote.client import NDJSON, PATIENCE_S, RemoteClient
+from postroad.verbs.receipts import Receipt
+from postroad.verbs.sending import Sends, with_trace
+
+OWN: Final = "remote-"
+"""How the keys begin that are given here."""
+TOGETHER_MAX: Final = 10_000
+LINES: Final = 5_000
+BYTES: Final = 8 << 20
+PAUSE_S: Final = 0.5
+AWAY: Final = (Overloaded, StoreUnavailable)
+
+
+class LineSaid(Struct, frozen=True):
+    """The answer to one line of a batch."""
+
+    line: int = 0
+    id: str = ""
+    queue: str = ""
+    duplicate: bool = False
+    problem: Problem | None = None
+    done: bool = False
+
+
+class RemoteSending:
+    """Sends messages to the server of a road."""
+
+    def __init__(self, client: RemoteClient, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+
+    async def send(self, send: Send) -> Receipt:
+        """Store one message."""
+        (send,) = self._prepared([send])
+        headers = self._client.for_tenant(send.tenant)
+        asked = ApiRequest("POST", "/v1/messages", {}, _line(send), headers)
+        answer = await self._client.ask(asked, again=True)
+        return _own(send, self._client.read(answer.content, Receipt))
+
+    async def send_many(self, sends: Sends) -> list[Receipt]:
+        """Store many messages in one transaction."""
+        asked = self._prepared([as_send(one) for one in sends])
+        tenants = {send.tenant for send in asked}
+        if not asked:
+            return []
+        if len(asked) > TOGETHER_MAX or len(tenants) > 1:
+            raise BadInput(
+                f"{len(asked)} messages of {len(tenants)} tenants: a server stores at most "
+                f"{TOGETHER_MAX} of one tenant together; send them in parts, or use send_each"
+            )
+        content = b"\n".join(map(_line, asked))
+        headers = {**self._client.for_tenant(asked[0].tenant), "content-type": NDJSON}
+        path = "/v1/messages:batch"
+        request = ApiRequest("POST", path, {"together": "true"}, content, headers)
+        answer = await self._client.ask(request, again=True)
+        said = [self._client.read(line, LineSaid) for line in answer.content.splitlines()]
+        if len(said) != len(asked) + 1:
+            raise RoadUnreachable(f"the answer of {self._client.name} was cut off")
+        receipts = [Receipt(one.id, one.queue, one.duplicate) for one in said[:-1]]
+        return [_own(send, got) for send, got in zip(asked, receipts, strict=True)]
+
+    async def send_each(self, sends: Sends) -> list[Receipt | PostroadError]:
+        """Store many messages, each for itself. Those that a server could not store in time are
+        sent again, with their keys, while there is patience."""
+        asked = self._prepared([as_send(one) for one in sends])
+        said: dict[int, Receipt | PostroadError] = {}
+        until_s = self._clock.steady_s() + PATIENCE_S
+        left = list(range(len(asked)))
+        while left:
+            for places in _parts(asked, left):
+                said |= await self._batch(asked, places)
+            left = [n for n in left if isinstance(said[n], AWAY)]
+            if left and self._clock.steady_s() >= until_s:
+                break
+            if left:
+                await self._clock.sleep(PAUSE_S)
+        return [said[n] for n in range(len(asked))]
+
+    async def _batch(
+        self, asked: Sequence[Send], places: Sequence[int]
+    ) -> dict[int, Receipt | PostroadError]:
+        """What is said to each of these; what was not answered has that for its error."""
+        tenant = asked[places[0]].tenant
+        headers = {**self._client.for_tenant(tenant), "content-type": NDJSON}
+        content = b"\n".join(_line(asked[n]) for n in places)
+        request = ApiRequest("POST", "/v1/messages:batch", {}, content, headers)
+        said: dict[int, Receipt | PostroadError] = {}
+        lost: PostroadError = RoadUnreachable(f"no answer from {self._client.name}")
+        try:
+            async with self._client.stream(request) as pieces:
+                async for text in lines_of(pieces):
+                    line: LineSaid = self._client.read(text, LineSaid)
+                    if not line.done:
+                        place = places[line.line - 1]
+                        said[place] = _said(asked[place], line)
+        except AWAY as error:
+            lost = error
+        return dict.fromkeys(places, lost) | said
+
+    def _prepared(self, sends: Sequence[Send]) -> list[Send]:
+        keyed = [
+            send if send.key else structs.replace(send, key=f"{OWN}{secret_bytes(12).hex()}")
+            for send in sends
+        ]
+        if not tracing.active():
+            return keyed
+        with tracing.sending(len(keyed)) as carried:
+            return [with_trace(send, carried) for send in keyed]
+
+
+def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:
+    """Parts of a batch: of one tenant each, and not too large for one request."""
+    part, size = list[int](), 0
+    for n in places:
+        bytes_more = len(_line(asked[n]))
+        full = len(part) >= LINES or size + bytes_more > BYTES
+        if part and (full or asked[n].tenant != asked[part[0]].tenant):
+            yield part
+            part, size = [], 0
+        part.append(n)
+        size += bytes_more
+    if part:
+        yield part
+
+
+def _line(send: Send) -> bytes:
+    """A message as the API takes it."""
+    told: dict[str, Any] = structs.asdict(send)
+    del told["tenant"], told["body"]
+    delay_s = told["delay"] = seconds_of(send.delay)
+    if not delay_s >= 0:
+        raise BadTime(f"delay={send.delay!r}: give seconds from now or a timedelta")
+    told = {name: value for name, value in told.items() if value not in (None, 0, False)}
+    if isinstance(send.body, bytes):
+        told["body_base64"] = b64encode(send.body).decode()
+    else:
+        told["body"] = Raw(encode_body(send.body))
+    return msgspec.json.encode(told)
+
+
+def _said(send: Send, line: LineSaid) -> Receipt | PostroadError:
+    if line.problem is not None:
+        return error_of(line.problem)
+    return _own(send, Receipt(line.id, line.queue, line.duplicate))
+
+
+def _own(send: Send, receipt: Receipt) -> Receipt:
+    """A message with a key of our own was sent once, however often it had to be asked for."""
+    own = (send.key or "").startswith(OWN)
+    return structs.replace(receipt, duplicate=False) if own else receipt

@@ -1,0 +1,1 @@
+"""Roads that another process serves."""
