@@ -205,8 +205,6 @@ class Postroad:
             if self._own_store:
                 await self.store.close()
 
-    # Register
-
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
         `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
