@@ -38,6 +38,7 @@ from postroad.api.routes import (
     stats,
     suppressions,
     tokens,
+    unsubscribe,
     webhooks,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
@@ -97,6 +98,7 @@ ROUTES: Final = (
     *callbacks.ROUTES,
     *credentials.ROUTES,
     *suppressions.ROUTES,
+    *unsubscribe.ROUTES,
     *limits.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,

@@ -19,6 +19,7 @@ from postroad.verbs.event_types import EventTypeList
 from postroad.verbs.events import EventFacts, EventPage, EventReceipt
 
 Channels = Annotated[tuple[Name, ...], Meta(max_length=100)]
+Archived = Annotated[bool, Meta(description="Whether those that are archived are listed too")]
 OURS: Final = "event types are the same for every tenant: your token is for one"
 
 
