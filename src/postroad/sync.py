@@ -41,6 +41,7 @@ from postroad.verbs.blocking import (
     BlockingMessages,
     BlockingPrivacy,
     BlockingRollups,
+    BlockingRules,
     BlockingSuppressions,
     BlockingTokens,
     BlockingWebhooks,
@@ -79,6 +80,7 @@ class Face(ABC):
     suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     limits = VerbGroup(BlockingLimits)
+    rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

@@ -18,6 +18,7 @@ from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
@@ -93,6 +94,13 @@ class BlockingLimits(Verbs):
 
     put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
     delete = blocking(NamedLimits.delete)
+
+
+class BlockingRules(Verbs):
+    """Put, list, delete and test answer rules."""
+
+    put, list = blocking(RuleAdmin.put), blocking(RuleAdmin.list)
+    delete, test = blocking(RuleAdmin.delete), blocking(RuleAdmin.test)
 
 
 class BlockingTokens(Verbs):
@@ -178,6 +186,7 @@ class BlockingSuppressions(Verbs):
 
     add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
     list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
+    take_report = blocking(SuppressionVerbs.take_report)
 
 
 class BlockingCredentials(Verbs):
