@@ -128,51 +128,46 @@ class Postroad:
         if token:
             raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
-        self._chance = parts.chance or system_chance()
+        self._own_store, self._chance = parts.store is None, parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        form = self.settings.log_format
-        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
+        level, form = self.settings.log_level, self.settings.log_format
+        log = self.log = parts.log or make_log(level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
-        self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
-        self.registry = Registry(self._handlers)
-        self.extra_transports = tuple(transports)
+        self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        limits, most = self.settings.tenants, self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(store, limits, most, log)
+        most = (self.settings.tenants, self.settings.body_bytes_max)
+        allowance = self._allowance = Allowance(store, *most, log)
         mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
         with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
-        sending = Sending(store, self._transports, service.addressing, keys, allowance)
-        self._sending = sending
+        self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
-        live = LiveEngine(self)
+        self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        polls_s = self.settings.limits.poll_intervals_s
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
-        self.rules = RuleAdmin(store, log)
-        self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
+        self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
+        self.tokens, self.inspect = TokenAdmin(store, store.clock), Inspection(store, polls_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, sending, self.cancel_all)
-        self.event_types, self.events = EventTypeAdmin(store), EventVerbs(store, sending, allowance)
-        self.publish = self.events.publish
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
+        self.events = EventVerbs(store, self._sending, allowance)
+        self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
-        self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))

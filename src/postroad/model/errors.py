@@ -80,8 +80,7 @@ class UnknownLane(BadInput):
 
 
 class UnknownMessage(BadInput):
-    """No message of that id is known. Check the id; finished messages are forgotten after their
-    retention."""
+    """No message of that id is known. Check the id; finished ones go after their retention."""
 
 
 class UnknownEndpoint(BadInput):
@@ -105,13 +104,11 @@ class BadFilter(BadInput):
 
 
 class BadSchema(BadInput):
-    """A JSON Schema cannot be used: malformed, too large, or it refers to another document. Change
-    what the text names."""
+    """A JSON Schema cannot be used: malformed, too large, or with a reference to elsewhere."""
 
 
 class SchemaMismatch(BadInput):
-    """The body of an event does not fit the schema of its type; nothing was stored. The text names
-    the place by a JSON pointer."""
+    """The body of an event does not fit its schema at the JSON pointer that the text names."""
 
 
 class UnknownToken(BadInput):

@@ -156,9 +156,8 @@ class EndpointAdmin:
             new, hook, secrets = changed_endpoint(spec, hook, secrets, options)
             policy = self._policy(entry.policy, hook, options)
             if policy != entry.policy:
-                _ = await self._sending.open_webhook(
-                    tenant, row.url, policy, "", queue_name(row.id)
-                )
+                changed_queue = (tenant, row.url, policy, "", queue_name(row.id))
+                _ = await self._sending.open_webhook(*changed_queue)  # it keeps its lane
             if new.rate != spec.rate:
                 limit = read_limit(new.rate) if new.rate else None
                 await self._store.limit_queue(row.queue, limit)
