@@ -100,8 +100,10 @@ async def serve(delay_s: float) -> None:
 class HookSink:
     """The sink, from outside."""
 
+    MODULE = "bench.hook_sink"
+
     def __init__(self, delay_s: float = 0.0) -> None:
-        command = (sys.executable, "-m", "bench.hook_sink", str(delay_s))
+        command = (sys.executable, "-m", self.MODULE, str(delay_s))
         self._process = Popen(command, cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True)
         self.port = int(self._line())
 

@@ -17,6 +17,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
+from postroad.model.mail_links import MailLinks
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -138,7 +139,8 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        with_parts = ChannelParts(store.clock, rules, own.idle, parts.resolve)
+        mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
+        with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
@@ -350,7 +352,8 @@ class Postroad:
             log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
         kept = kept_ms(self.settings.keep_bodies)
-        limits = replace(self.settings.limits, keep_bodies_ms=kept)
+        windows = self.campaign_service.windows
+        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)

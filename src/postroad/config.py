@@ -13,10 +13,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
-from postroad.model.errors import BadSetting
+from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
+from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
+from postroad.model.relay import read_relay
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
@@ -61,15 +63,18 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     watchdog_s: float = 10.0
     window: bool = True
     keys_file: str = ""
+    unsubscribe_page: str = ""
     limits: Limits = Limits()
     tenants: TenantLimits = TenantLimits()
     webhooks: WebhookRules = WebhookRules()
+    mail: MailSettings = MailSettings()
 
 
-SECTIONS: Final[dict[str, type[Limits | TenantLimits | WebhookRules]]] = {
+SECTIONS: Final[dict[str, type[Limits | TenantLimits | WebhookRules | MailSettings]]] = {
     "limits": Limits,
     "tenants": TenantLimits,
     "webhooks": WebhookRules,
+    "mail": MailSettings,
 }
 
 
@@ -240,6 +245,7 @@ def check(settings: Settings) -> None:
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
     _check_hubs(settings)
     _check_network(settings)
+    _check_mail(settings.mail)
     for name, number in _numbers(settings):
         may_be_zero = name in MAY_BE_ZERO and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -273,6 +279,20 @@ def _check_hubs(settings: Settings) -> None:
     servers = [hub.server for hub in settings.hubs]
     if twice := {server for server in servers if servers.count(server) > 1}:
         raise BadSetting(f"hubs: {min(twice)} is named twice")
+
+
+def _check_mail(mail: MailSettings) -> None:
+    try:
+        _ = mail.relay and read_relay(mail.relay)  # whether it can be read
+    except BadInput as error:
+        raise BadSetting(f"mail.relay: {error}") from None
+    for network in mail.allow:
+        try:
+            ip_network(network)
+        except ValueError:
+            raise BadSetting(
+                f"mail.allow: {network!r} is no network: give one as 10.0.0.0/8"
+            ) from None
 
 
 def _check_network(settings: Settings) -> None:

@@ -101,7 +101,7 @@ async def test_reading_and_sending_leave_no_lines(stand: Stand) -> None:
 async def test_every_route_that_changes_something_is_audited() -> None:
     plain = {route.path for route in ROUTES if route.method != "GET" and not route.changes}
     callback = next(path for path in plain if "callback" in path)
-    assert plain == {"/v1/messages", "/v1/messages:batch", callback}
+    assert plain == {"/v1/messages", "/v1/messages:batch", "/unsubscribe", callback}
 
 
 async def test_secrets_and_bodies_are_in_no_line(stand: Stand) -> None:

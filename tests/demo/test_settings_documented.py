@@ -9,11 +9,12 @@ from msgspec import structs
 
 from postroad.config import Settings
 from postroad.model.limits import Limits, Tuning
+from postroad.model.mail_settings import MailSettings
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
-PARTS = (Limits, TenantLimits, WebhookRules)
+PARTS = (Limits, TenantLimits, WebhookRules, MailSettings)
 ROW = re.compile(r"^\| `(\w+)` \| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
 
 

@@ -37,6 +37,7 @@ from postroad.api.routes import (
     stats,
     suppressions,
     tokens,
+    unsubscribe,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
 from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
@@ -93,6 +94,7 @@ ROUTES: Final = (
     *callbacks.ROUTES,
     *credentials.ROUTES,
     *suppressions.ROUTES,
+    *unsubscribe.ROUTES,
     *limits.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,

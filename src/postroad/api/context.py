@@ -4,6 +4,8 @@ from postroad.api.access import Access
 from postroad.api.admission import IntakeAdmission
 from postroad.api.audit import AuditTrail
 from postroad.api.hosts import Hosts
+from postroad.api.tries import Tries
+from postroad.api.unsubscribe_page import read_words
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.observe.metrics import Meter
@@ -22,6 +24,9 @@ class Context:
         self.audit = AuditTrail(road.store, road.store.clock, log)
         self.meter = road.meter or Meter()
         self.admission = IntakeAdmission(self.meter, settings.intake_max, settings.store_wait_s)
+        self.unsubscribe_words = read_words(settings.unsubscribe_page)
+        self.unsubscribe_tries = Tries(road.store.clock)
+        """So many a minute of one link, and of wrong links from one network."""
         self.delivers = False
         """Whether this process also delivers."""
         self.stopping = False

@@ -65,7 +65,8 @@ def put(
 ) -> None:
     """Check a credential and store it encrypted. Its main secret is read from POSTROAD_SECRET, or
     asked for."""
-    secret = os.environ.get("POSTROAD_SECRET") or _asked()
+    # One that has secrets of its own kind, as a key that signs, may have no main one.
+    secret = os.environ.get("POSTROAD_SECRET") or ("" if fields.secrets else _asked())
     given = dict(_pair(each) for each in fields.more or ())
     data: dict[str, Any] = {
         "name": name,

@@ -9,6 +9,7 @@ from postroad.cli.command import SettingsListing, add_group
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err
 from postroad.config import Loaded, names, unknown
+from postroad.model.relay import read_relay
 from postroad.stores.naming import shown
 
 SECRET: Final = ("hub_token", "hub_create_token")
@@ -58,6 +59,9 @@ def value_of(loaded: Loaded, name: str) -> Any:
         return "…" if getattr(settings, name) else ""
     if name == "hubs":
         return [hub.shown for hub in settings.hubs]
+    if name == "mail.relay" and settings.mail.relay:
+        relay = read_relay(settings.mail.relay)
+        return relay.server + (" (with a password)" if relay.password else "")
     section, _, inner = name.rpartition(".")
     held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]

@@ -76,7 +76,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         """The worker of a lane that was just claimed."""
         cache = LaneCache(lane.id, limits.buffer, limits.buffer // 4)
         probation = CrashProbation(lane.crashes, lane.crashes > 0)
-        schedule = LaneSchedule(cache, limits.window)
+        schedule = LaneSchedule(cache, limits.window_of(lane.key.transport))
         return cls(lane, lane.circuit, probation, cache, schedule, limits.keep_bodies_ms)
 
     @property

@@ -36,6 +36,8 @@ class Tuning(Struct, metaclass=NamesChecked, frozen=True):
     keep_bodies_ms: int = 0
     """How long the bodies of delivered messages are kept, unless their queue says so: the setting
     keep_bodies."""
+    windows: dict[str, int] = {}
+    """Sends in flight on one lane of a transport that says so, by its name."""
     audit_max: int = 1_000_000
     """Lines that the audit log keeps of one tenant, some 300 MB; its oldest go first."""
 
@@ -61,3 +63,7 @@ class Limits(Tuning, frozen=True):
     """How long an empty queue is kept that nobody uses and that has no settings."""
     audit_ms: int = 365 * 86_400_000
     """How long the audit log keeps a line."""
+
+    def window_of(self, transport: str) -> int:
+        """Sends in flight on one lane of a transport."""
+        return min(self.window, self.windows.get(transport, self.window))

@@ -83,6 +83,15 @@ class HasDefault(Protocol):
 
 
 @runtime_checkable
+class HasWindow(Protocol):
+    """A channel whose servers take only so much at once."""
+
+    @property
+    def window(self) -> int:
+        """How many messages one lane may have in flight."""
+
+
+@runtime_checkable
 class Checks(Protocol):
     """A session that can ask its provider about the credential."""
 

@@ -4,10 +4,15 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from postroad.model.mail_links import MailLinks
+from postroad.model.mail_settings import MailSettings
 from postroad.model.webhook import WebhookRules
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.transports.sms.channel import SmsChannel, WhatsAppChannel
+from postroad.transports.smtp.channel import MailParts, SmtpChannel
+from postroad.transports.smtp.mta_sts import PolicyFile
+from postroad.transports.smtp.resolver import DnsResolver
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.channel import WebhookChannel
 from postroad.transports.webhook.connections import IdleConnections
@@ -20,12 +25,31 @@ class ChannelParts(Struct, frozen=True):
     clock: Clock
     rules: WebhookRules
     idle: IdleConnections
+    mail: MailSettings
+    links: MailLinks
     resolve: Resolve | None = None
+    names: DnsResolver | None = None
 
     @property
     def http(self) -> Callable[[], VettedHttp]:
         """Makes a client that calls only vetted addresses."""
         return lambda: VettedHttp(self.rules, self.clock, self.idle, self.resolve)
+
+    @property
+    def of_mail(self) -> MailParts:
+        """What mail is made of."""
+        rules = WebhookRules(self.mail.allow, self.rules.deny, ports=(443,))
+        http = VettedHttp(rules, self.clock, self.idle, self.resolve or self.names)
+        return MailParts(
+            self.mail,
+            self.rules.deny,
+            self.clock,
+            self.idle,
+            links=self.links,
+            fetch=PolicyFile(http).fetch,
+            resolve=self.resolve,
+            resolver=self.names,
+        )
 
 
 def own_channels(parts: ChannelParts, given: Iterable[object] = ()) -> tuple[Channel, ...]:
@@ -34,5 +58,6 @@ def own_channels(parts: ChannelParts, given: Iterable[object] = ()) -> tuple[Cha
         SmsChannel(parts.http),
         WhatsAppChannel(parts.http),
         WebhookChannel(parts.http, parts.clock),
+        SmtpChannel(parts.of_mail),
     )
     return (*own, *(one for one in given if isinstance(one, Channel)))

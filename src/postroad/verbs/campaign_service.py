@@ -10,11 +10,12 @@ from postroad.campaigns.worker import CampaignWorker
 from postroad.model.entities import Queue
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
+from postroad.model.mail_links import MailLinks
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Channel, HasDefault
+from postroad.ports.channel import Channel, HasDefault, HasWindow
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
@@ -27,6 +28,7 @@ from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.unsubscribing import Unsubscribing
 
 LEAVE_S: Final = 30.0
 """Besides the time to drain: how long a call may take that began before the stop."""
@@ -51,11 +53,13 @@ class CampaignService:
         named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
         defaults = {name: one for name, one in named.items() if one is not None}
         cache = CredentialCache(self.store, ring, road.clock, defaults)
+        self.windows = {one.name: one.window for one in channels if isinstance(one, HasWindow)}
         gate = SuppressionGate(road, road.clock, log)
         self.channels = {one.name: ChannelTransport(one, cache, gate) for one in channels}
         self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
+        self.unsubscribing = Unsubscribing(road, self.store, MailLinks(ring))
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance, road

@@ -7,6 +7,7 @@ from msgspec import Struct
 from postroad.ports.clock import Chance, Clock
 from postroad.ports.log import Log
 from postroad.ports.store import Store
+from postroad.transports.smtp.resolver import DnsResolver
 from postroad.transports.threads import Calls, Threads
 from postroad.transports.webhook.resolving import Resolve
 
@@ -20,3 +21,4 @@ class Parts(Struct, frozen=True):
     log: Log | None = None
     threads: Callable[[str, int], Calls] = Threads
     resolve: Resolve | None = None
+    names: DnsResolver | None = None

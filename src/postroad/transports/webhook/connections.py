@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from socket import AI_NUMERICHOST
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from msgspec import Struct
 
@@ -171,23 +171,30 @@ class Connection(asyncio.Protocol):
             self._arm()
 
 
+class Closes(Protocol):
+    """A connection of any kind that can be closed at once."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
 class IdleConnections:
-    """Idle connections to all servers. Each uses a file descriptor; a process often has 1,024, of
-    which 512 may be used by sends in flight."""
+    """Idle connections to all servers, of webhooks and of mail. Each uses a file descriptor; a
+    process often has 1,024, of which 512 may be used by sends in flight."""
 
     def __init__(self) -> None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         few = soft != resource.RLIM_INFINITY and soft < IDLE_SHARE * IDLE_MAX
         self._most = soft // IDLE_SHARE if few else IDLE_MAX
-        self._all: OrderedDict[Connection, None] = OrderedDict()
+        self._all: OrderedDict[Closes, None] = OrderedDict()
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: Closes) -> None:
         """Add a connection. If that is one too many, the one that was idle longest is closed."""
         self._all[connection] = None
         if len(self._all) > self._most:
             self._all.popitem(last=False)[0].close()
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: Closes) -> None:
         """The connection is used again, or closed."""
         self._all.pop(connection, None)
 
@@ -257,7 +264,7 @@ class ConnectionPool:
             if lacks := Shortage.of(error):
                 self._all_idle.close()
                 raise lacks from None
-            raise Fault(*_why(error), sent=False) from None
+            raise Fault(*reason_of(error), sent=False) from None
         return connection
 
     def close(self) -> None:
@@ -303,7 +310,8 @@ def trust() -> ssl.SSLContext:
     return context
 
 
-def _why(error: Exception) -> tuple[str, str]:
+def reason_of(error: Exception) -> tuple[str, str]:
+    """Name the fault that an exception of a socket is, and what it says."""
     if isinstance(error, TimeoutError):
         return "connect_timeout", ""
     if isinstance(error, ConnectionRefusedError):

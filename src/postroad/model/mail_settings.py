@@ -1,0 +1,17 @@
+"""The group `mail` of the settings."""
+
+from msgspec import Struct
+
+from postroad.model.near_names import NamesChecked
+
+
+class MailSettings(Struct, metaclass=NamesChecked, frozen=True):
+    """How mail of a road leaves, unless a credential says so."""
+
+    relay: str = ""
+    """`smtp://USER:PASSWORD@HOST:PORT`, `smtps://…`, or `mx`: straight to the servers of each
+    domain. Empty: mail is sent with stored credentials alone."""
+    sender: str = ""
+    """Who mails are from that do not say it, as `Shop <shop@example.com>`."""
+    allow: tuple[str, ...] = ()
+    """Networks (CIDR) that mail servers may be in although they are private or special."""

@@ -1,0 +1,103 @@
+"""Makes of a stored message what goes over the wire: built or prepared, signed, with its
+envelope."""
+
+from base64 import b64decode
+from collections.abc import Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Protocol
+
+from msgspec import Struct
+
+from postroad.model.entities import Message
+from postroad.model.errors import BadInput
+from postroad.model.ids import campaign_row, key_text
+from postroad.model.recipients import recipient_of
+from postroad.transports.smtp.body import AttachmentSpec, MailBody, check_body, read_body
+from postroad.transports.smtp.dialogue import MailEnvelope
+from postroad.transports.smtp.dkim import DkimKey, signature
+from postroad.transports.smtp.headers import mailbox
+from postroad.transports.smtp.mime import MailHead, MailPart, MailText, base64_lines, build, wire
+from postroad.transports.smtp.prepared import read_prepared
+
+
+class Links(Protocol):
+    """What ties a mail to its message when something comes back."""
+
+    def reference(self, ref: str, recipient: str) -> str:
+        """A text that nobody else can make, the same over all tries; empty: none can be made."""
+
+    def return_path(self, ref: str, recipient: str) -> str:
+        """Where a mail goes that cannot be delivered; empty: to its sender."""
+
+    def unsubscribe_headers(self, tenant: str, ref: str, recipient: str) -> dict[str, str]:
+        """The headers by which a recipient unsubscribes."""
+
+
+class Outgoing(Struct, frozen=True):
+    """A mail as it is sent."""
+
+    envelope: MailEnvelope
+    content: bytes
+
+
+class MailMaker:
+    """Makes the mails of one credential."""
+
+    def __init__(self, tenant: str, sender: str, keys: Sequence[DkimKey], links: Links) -> None:
+        self._tenant = tenant
+        self._sender = sender
+        self._keys = keys
+        self._links = links
+
+    def make(self, message: Message, now_s: int) -> Outgoing:
+        """Make the mail of a message; BadInput says why it cannot be sent."""
+        recipient, ref = recipient_of(message), key_text(message.id)
+        reference = self._links.reference(ref, recipient) or ref  # a road without keys signs none
+        if message.body[:1] == b"{":
+            said = read_body(message.body)
+            check_body(said)
+            sender = said.sender or self._sender
+            if not sender:
+                raise BadInput("nobody is named as sender: give `from`, or set mail.sender")
+            headers = self._bulk_headers(message.id, ref, recipient, sender) | _own_headers(said)
+            head = MailHead(sender, said.to or recipient, reference, now_s, headers)
+            parts = tuple(map(_part, said.attachments))
+            header, body = build(head, MailText(said.subject, said.text, said.html, parts))
+        else:
+            mail = read_prepared(message.body)
+            sender, body = mail.sender().address, mail.body
+            more = self._bulk_headers(message.id, ref, recipient, sender)
+            header = mail.header(reference, now_s, more)
+        envelope = MailEnvelope(
+            self._links.return_path(ref, recipient) or mailbox(sender).address,
+            recipient,
+            reference,
+            utf8=not (header.isascii() and recipient.isascii()),
+            eight_bit=not body.isascii(),
+        )
+        return Outgoing(envelope, wire(signature(self._keys, header, body, now_s), header, body))
+
+    def _bulk_headers(self, number: int, ref: str, recipient: str, sender: str) -> dict[str, str]:
+        """What providers ask of mails to many: how to leave, and whose they are."""
+        if number >= 0:  # a single message
+            return {}
+        campaign, _ = campaign_row(number)
+        return {
+            **self._links.unsubscribe_headers(self._tenant, ref, recipient),
+            "Feedback-ID": f"{campaign}:{_short(self._tenant)}:campaign:{_short(sender)}",
+        }
+
+
+def _part(one: AttachmentSpec) -> MailPart:
+    return MailPart(one.name, one.type, base64_lines(b64decode(one.content)), one.cid)
+
+
+def _own_headers(said: MailBody) -> dict[str, str]:
+    return {"Reply-To": said.reply_to, **said.headers} if said.reply_to else said.headers
+
+
+@lru_cache(256)
+def _short(text: str) -> str:
+    """A name without colons that tells nothing, for the parts of a Feedback-ID."""
+    return blake2b(text.encode(), digest_size=5).hexdigest()
