@@ -20,6 +20,7 @@ from bench import (
     ingest,
     lanes,
     lists,
+    mail,
     rabbitmq,
     report,
     webhooks,
@@ -32,7 +33,10 @@ ROUNDS_S = 60.0
 # Adding one: a module with NAME, SLICE_S, lineup and reached, named here, with floors in bars.toml.
 BENCHMARKS: dict[str, Benchmark] = {
     module.NAME: cast("Benchmark", module)
-    for module in (engine_sqlite, engine_postgres, blocked, webhooks, ingest, campaign, rabbitmq)
+    for module in (
+        *(engine_sqlite, engine_postgres, blocked, webhooks, ingest, campaign, rabbitmq),
+        mail,
+    )
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
 WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub)}

@@ -30,6 +30,8 @@ ITEMS = {
     "named-limit": "proof.pacing:prove_named",
     "campaign-rate": "proof.campaigns:prove_rate",
     "campaign-kills": "proof.campaigns:prove_kills",
+    "postfix": "proof.mail:prove_postfix",
+    "mail-kills": "proof.mail:prove_kills",
     "replay": "proof.everyday:prove_replay",
     "explain": "proof.everyday:prove_explain",
     "cron-days": "proof.cron_days:prove",

@@ -8,7 +8,7 @@ import apsw
 from msgspec.structs import replace
 
 from postroad.config import Settings, checked, is_remote, named_dsn
-from postroad.engine.drafting import Send
+from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
@@ -51,6 +51,7 @@ from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
+from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
@@ -98,6 +99,7 @@ class Postroad:
     suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
     limits = VerbGroup(NamedLimits)
+    rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -156,8 +158,10 @@ class Postroad:
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
+        self.rules = RuleAdmin(store, log)
         self.tokens = TokenAdmin(store, store.clock)
-        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
+        self.audit = AuditVerbs(store)
+        self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.campaigns, self.credentials = service.campaigns, service.credentials
@@ -231,7 +235,7 @@ class Postroad:
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
         `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
         confirmed."""
-        return await self._sending.send(Send(queue, body, **options), confirm=confirm)
+        return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Store many messages in one transaction. Bad input among them stores none. After a
@@ -248,7 +252,7 @@ class Postroad:
         self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
-        return await self._sending.send_in(connection, Send(queue, body, **options))
+        return await self._sending.send_in(connection, make_send(queue, body, options))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
@@ -369,7 +373,7 @@ class Postroad:
             if self._stop_asked:
                 engine.ask_to_stop()
             async with self.campaign_service.sending(
-                self.owner, pace, engine.figures, limits.drain_s, self.stop
+                self.owner, pace, engine.figures, engine.rules, limits.drain_s, self.stop
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):

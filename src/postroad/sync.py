@@ -42,6 +42,7 @@ from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
+from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
@@ -121,6 +122,13 @@ class BlockingLimits(Verbs):
     delete = blocking(NamedLimits.delete)
 
 
+class BlockingRules(Verbs):
+    """Put, list, delete and test answer rules."""
+
+    put, list = blocking(RuleAdmin.put), blocking(RuleAdmin.list)
+    delete, test = blocking(RuleAdmin.delete), blocking(RuleAdmin.test)
+
+
 class BlockingTokens(Verbs):
     """Make, list and revoke access tokens."""
 
@@ -179,6 +187,7 @@ class BlockingSuppressions(Verbs):
 
     add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
     list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
+    take_report = blocking(SuppressionVerbs.take_report)
 
 
 class BlockingCredentials(Verbs):
@@ -210,6 +219,7 @@ class Face(ABC):
     suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     limits = VerbGroup(BlockingLimits)
+    rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

@@ -55,7 +55,12 @@ SUPPRESSION = {
     "everywhere": True,
 }
 LIMIT = {"rate": "50/s,1000/h", "cost": 2, "hours": "09:00-20:00", "zone": "Asia/Singapore"}
-NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "every_tenant": True, **LIMIT}
+RULE = {
+    "name": "busy", "lanes": "smtp:*.example.com", "do": "limit", "status": "421", "code": "4.7.*",
+    "text": "too fast", "lasts_s": 900.0, "rate": "10/min", "reason": "complaint", "count": 2,
+    "within_s": 600.0, "note": "As they ask for.", "everywhere": True,
+}  # fmt: skip
+NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "everywhere": True, **LIMIT}
 
 SET: dict[str, dict[str, Any]] = {
     "/v1/endpoints": ENDPOINT,
@@ -65,6 +70,7 @@ SET: dict[str, dict[str, Any]] = {
     "/v1/queues:limit": QUEUE | LIMIT,
     "/v1/lanes:limit": {"lane": 1, **LIMIT},
     "/v1/limits": NAMED,
+    "/v1/rules": RULE,
     "/v1/queues:pause": QUEUE,
     "/v1/queues:resume": QUEUE,
     "/v1/lanes:pause": {"lane": 1},
@@ -196,8 +202,15 @@ async def test_a_queue_and_its_lane(stand: Stand) -> None:
 async def test_a_named_limit(stand: Stand) -> None:
     assert (await stand.say("POST", "/v1/limits", NAMED)).status == 201
     (shown,) = (await stand.say("GET", "/v1/limits")).json()
-    told = {name: value for name, value in NAMED.items() if name != "every_tenant"}
+    told = {name: value for name, value in NAMED.items() if name != "everywhere"}
     assert shown == told | {"tenant": "*", "until_ms": 0}
+
+
+async def test_an_answer_rule(stand: Stand) -> None:
+    assert (await stand.say("POST", "/v1/rules", RULE)).status == 201
+    shown = (await stand.say("GET", "/v1/rules")).json()[0]
+    told = {name: value for name, value in RULE.items() if name != "everywhere"}
+    assert shown == told | {"tenant": "*"}
 
 
 async def test_a_message(stand: Stand) -> None:

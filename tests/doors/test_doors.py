@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, mail, requests, returns, wires
+from tests.doors import answers, broker, mail, requests, returns, rules, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
@@ -17,6 +17,7 @@ DOORS = (
     *broker.DOORS,
     *returns.DOORS,
     *mail.DOORS,
+    *rules.DOORS,
 )
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
@@ -28,6 +29,8 @@ OURS = {
     "observe/watcher.py:": "/proc, from the kernel",
     "stores/postgres/": "rows that this release wrote; addresses are listed above",
     "stores/sqlite/": "rows that this release wrote",
+    "stores/rules.py:": "rows that this release wrote",
+    "rules/shipped_rules.py:": "files that this release ships",
     "stores/campaign_rows.py:": "rows that this release wrote",
     "stores/erasing.py:": "rows that this release wrote",
     "stores/exported_rows.py:_row": "names of our columns",

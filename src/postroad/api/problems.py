@@ -62,6 +62,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
     errors.UnknownLimit: 404,
+    errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
     errors.UnknownSuppression: 404,
     UnknownCampaign: 404,

@@ -101,6 +101,10 @@ class UnknownMailbox(BadInput):
     """No mailbox of that name is known. List mailboxes to find it, or make one."""
 
 
+class UnknownRule(BadInput):
+    """No answer rule of that name is known. List rules to find it, or put one."""
+
+
 class UnknownLimit(BadInput):
     """No named limit of that name is known. List limits to find it, or put one."""
 

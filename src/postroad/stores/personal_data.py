@@ -48,6 +48,8 @@ ERASED: Final[Mapping[str, str]] = {
     "pace": "queues, limits",
     "pace_count": "queues, limits",
     "pace_share": "queues, limits",
+    "answer_rule": "limits",
+    "rule_hit": "limits",
     "rollup": "figures",
     "audit": "audit: the lines stay, without what they name",
     "erasure": "its own row keeps a digest of the recipient",
@@ -277,11 +279,11 @@ def queues(job: ErasureJob, now_ms: int) -> Slice:
 
 
 def limits(job: ErasureJob, _now_ms: int) -> Slice:
-    """Limits of a tenant's lanes."""
+    """Limits of a tenant's lanes, and its answer rules."""
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("pace_count", "pace_share", "pace"):
+    for table in ("pace_count", "pace_share", "pace", "answer_rule", "rule_hit"):
         erased[table] = yield ErasureQuery(f"erase_{table}", (job.subject.tenant,))
     return Erased(erased)
 

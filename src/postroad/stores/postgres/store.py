@@ -19,6 +19,7 @@ from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
 from postroad.stores.postgres.webhooks import PostgresWebhooks
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.rules import RuleTable
 from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
@@ -41,6 +42,7 @@ class PostgresStore(
     AuditTable,
     StoredHeaders,
     PostgresMailboxes,
+    RuleTable,
     TokenTable,
     SuppressionTable,
     PostgresUsage,

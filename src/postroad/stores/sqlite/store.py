@@ -22,6 +22,7 @@ from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.audit import AuditTable
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.rules import RuleTable
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
@@ -233,6 +234,7 @@ class SqliteStore(
     SqliteErasing,
     StoredHeaders,
     SqliteMailboxes,
+    RuleTable,
     TokenTable,
     SuppressionTable,
     SqliteUsage,
