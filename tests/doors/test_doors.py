@@ -47,6 +47,8 @@ OURS = {
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
     "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
+    "config.py:_check_mail": "settings, by the same call as other networks",
+    "transports/smtp/making.py:_part": "base64 that was checked at the door",
     "transports/smtp/dkim.py:SIGNED": "names of our own",
     "transports/smtp/opening.py:Server": "an address that was vetted",
     "transports/smtp/resolver.py:DnsResolver": "records that dnspython has read and we have written",
