@@ -17,7 +17,6 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.model.mail_links import MailLinks
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -141,8 +140,8 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
+        mail, more = self.settings.mail, (parts.resolve, parts.names)
+        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
@@ -159,8 +158,7 @@ class Postroad:
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.rules = RuleAdmin(store, log)
-        self.tokens = TokenAdmin(store, store.clock)
-        self.audit = AuditVerbs(store)
+        self.tokens, self.audit = TokenAdmin(store, store.clock), AuditVerbs(store)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)

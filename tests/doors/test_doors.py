@@ -31,6 +31,7 @@ OURS = {
     "stores/sqlite/": "rows that this release wrote",
     "stores/rules.py:": "rows that this release wrote",
     "rules/shipped_rules.py:": "files that this release ships",
+    "transports/smtp/domain_checks.py:_reverse": "addresses as the resolver's library writes them",
     "stores/campaign_rows.py:": "rows that this release wrote",
     "stores/erasing.py:": "rows that this release wrote",
     "stores/exported_rows.py:_row": "names of our columns",
