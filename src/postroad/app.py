@@ -17,7 +17,6 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.model.mail_links import MailLinks
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -140,10 +139,10 @@ class Postroad:
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        most = (self.settings.tenants, self.settings.body_bytes_max)
-        allowance = self._allowance = Allowance(store, *most, log)
-        mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
+        limits, most = self.settings.tenants, self.settings.body_bytes_max
+        allowance = self._allowance = Allowance(store, limits, most, log)
+        mail, more = self.settings.mail, (parts.resolve, parts.names)
+        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)

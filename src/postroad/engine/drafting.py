@@ -11,6 +11,7 @@ from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, shard_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
+from postroad.model.hours import ZONE, check_zone
 from postroad.model.near_names import nearest
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
@@ -128,6 +129,8 @@ def _check_keys(send: Send) -> None:
 
 def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
     headers = dict(send.headers) if send.headers else {}
+    if ZONE in headers:
+        _ = check_zone(headers[ZONE])  # raises
     if isinstance(send.body, bytes):
         body = send.body
         headers = RAW | headers
