@@ -15,6 +15,7 @@ from bench import (
     campaign,
     engine_postgres,
     engine_sqlite,
+    fanout,
     hub,
     idle,
     ingest,
@@ -39,7 +40,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     )
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
-WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub)}
+WATCHES: dict[str, Watch] = {
+    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout)
+}
 
 
 def main(arguments: list[str]) -> int:

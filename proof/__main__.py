@@ -38,6 +38,7 @@ ITEMS = {
     "kills": "proof.kills:prove",
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",
+    "publish-kills": "proof.publishing:prove",
     "hub-kills": "proof.hub:prove",
     "hub-orders": "proof.hub:prove_orders",
     "rabbit-kills": "proof.rabbit:prove_kills",

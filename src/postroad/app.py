@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib import import_module
-from typing import Final, Literal, Self, Unpack
+from typing import Literal, Self, Unpack
 
 import apsw
 from msgspec.structs import replace
 
-from postroad.config import Settings, checked, is_remote, named_dsn
+from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
@@ -37,6 +37,9 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
+from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.event_types import EventTypeAdmin
+from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
@@ -61,9 +64,6 @@ from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
 
 __all__ = ["Parts", "Postroad"]
-
-REMOTE: Final = "postroad.remote.road"
-"""The module of roads that another process serves; by its name, for it stands on this one."""
 
 
 class Postroad:
@@ -102,6 +102,9 @@ class Postroad:
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
+    endpoints = VerbGroup(EndpointAdmin)
+    event_types = VerbGroup(EventTypeAdmin)
+    events = VerbGroup(EventVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -124,16 +127,14 @@ class Postroad:
         if token:
             raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
-        self._chance = parts.chance or system_chance()
+        self._own_store, self._chance = parts.store is None, parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        form = self.settings.log_format
-        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
+        level, form = self.settings.log_level, self.settings.log_format
+        log = self.log = parts.log or make_log(level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
-        self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
-        self.registry = Registry(self._handlers)
-        self.extra_transports = tuple(transports)
+        self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
@@ -149,21 +150,23 @@ class Postroad:
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
-        live = LiveEngine(self)
+        self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        polls_s = self.settings.limits.poll_intervals_s
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
-        self.rules = RuleAdmin(store, log)
-        self.tokens, self.audit = TokenAdmin(store, store.clock), AuditVerbs(store)
+        self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
+        self.tokens, self.inspect = TokenAdmin(store, store.clock), Inspection(store, polls_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
+        self.events = EventVerbs(store, self._sending, allowance)
+        self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
-        self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
@@ -202,8 +205,6 @@ class Postroad:
             if self._own_store:
                 await self.store.close()
 
-    # Register
-
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
         `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
@@ -222,8 +223,6 @@ class Postroad:
         """Call a function at the times of a cron line, once in the whole fleet. `missed` says
         what happens to times at which no process ran: "latest", "all" or "skip"."""
         return self.registry.every(cron, tz, missed, name, options)
-
-    # Send
 
     async def send(
         self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]

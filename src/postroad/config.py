@@ -207,6 +207,10 @@ def named_dsn(dsn: str | None, settings: Settings) -> str:
     return dsn or os.environ.get(f"{PREFIX}DSN") or settings.dsn
 
 
+REMOTE: Final = "postroad.remote.road"
+"""The module of roads that another process serves; by its name, for it stands on the others."""
+
+
 def is_remote(dsn: object) -> bool:
     """Whether another process serves the road of a DSN: a server, or the owner of a file."""
     return isinstance(dsn, str) and dsn.startswith(("http://", "https://", "road:///"))

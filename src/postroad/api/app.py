@@ -24,6 +24,7 @@ from postroad.api.routes import (
     credentials,
     dead,
     endpoints,
+    events,
     figures,
     health,
     keys,
@@ -39,6 +40,7 @@ from postroad.api.routes import (
     suppressions,
     tokens,
     unsubscribe,
+    webhooks,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
 from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
@@ -87,7 +89,9 @@ ROUTES: Final = (
     *batch.ROUTES,
     *dead.ROUTES,
     *queues.ROUTES,
+    *webhooks.ROUTES,
     *endpoints.ROUTES,
+    *events.ROUTES,
     *stats.ROUTES,
     *figures.ROUTES,
     *campaigns.ROUTES,

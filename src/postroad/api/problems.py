@@ -51,6 +51,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownLane: 404,
     errors.UnknownMessage: 404,
     errors.NoBody: 404,
+    errors.UnknownEndpoint: 404,
+    errors.UnknownEvent: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
     errors.UnknownLimit: 404,

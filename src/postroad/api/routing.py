@@ -203,6 +203,16 @@ def give(
     return _declare("POST", path, Facts(scope, **facts))
 
 
+def put(path: str, *, scope: Scope, **facts: Any) -> Callable[..., Route]:
+    """Declare a route that sets something as a whole, and may be asked twice."""
+    return _declare("PUT", path, Facts(scope, **facts))
+
+
+def change(path: str, *, scope: Scope, **facts: Any) -> Callable[..., Route]:
+    """Declare a route that changes what is named, and leaves the rest as it is."""
+    return _declare("PATCH", path, Facts(scope, **facts))
+
+
 def drop(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:
     """Declare a route that ends something."""
     return _declare("DELETE", path, Facts(scope, **facts))

@@ -11,6 +11,7 @@ from postroad.cli import (
     demo,
     doctor,
     endpoints,
+    events,
     figures,
     keys,
     limits,
@@ -27,6 +28,7 @@ from postroad.cli import (
     suppressions,
     tokens,
     top,
+    webhooks,
 )
 from postroad.cli.options import Group
 from postroad.cli.printing import out
@@ -42,7 +44,9 @@ GROUPS = (
     queues,
     limits,
     rules,
+    webhooks,
     endpoints,
+    events,
     top,
     stats,
     figures,

@@ -37,7 +37,7 @@ class ReportTaken(Struct, frozen=True):
     ignored: int = 0
 
 
-class _Known(Struct, frozen=True):
+class _KnownMessage(Struct, frozen=True):
     """A message that a report is about."""
 
     number: int
@@ -64,16 +64,16 @@ class MailReports:
                 suppressed += await self._suppressed(known, report, tenant)
         return ReportTaken(len(reports), suppressed, ignored)
 
-    def _known(self, report: MailReport, to: str) -> _Known | None:
+    def _known(self, report: MailReport, to: str) -> _KnownMessage | None:
         """Whom our own reference names, of those whom the report names."""
         for reference in _references((to, *report.marks)):
             number = self._links.number(reference)
             for recipient in report.recipients if number is not None else ():
                 if self._links.is_for(reference, address := list_address(recipient)):
-                    return _Known(number or 0, address)
+                    return _KnownMessage(number or 0, address)
         return None
 
-    async def _settled(self, known: _Known, report: MailReport, tenant: str) -> bool:
+    async def _settled(self, known: _KnownMessage, report: MailReport, tenant: str) -> bool:
         """Note what is reported with the message; False if it is none of the tenant's."""
         if known.number >= 0:
             facts = await self._store.message_facts(tenant, known.number)
@@ -90,7 +90,7 @@ class MailReports:
             _ = await self._campaigns.callback(campaign, n, rows[0].provider_id, *said)  # or later
         return True
 
-    async def _suppressed(self, known: _Known, report: MailReport, tenant: str) -> int:
+    async def _suppressed(self, known: _KnownMessage, report: MailReport, tenant: str) -> int:
         ref = key_text(known.number)
         name = ""
         if known.number < 0:

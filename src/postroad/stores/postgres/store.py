@@ -4,6 +4,7 @@ from postroad.stores.audit import AuditTable
 from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.erasing import PostgresErasing
+from postroad.stores.postgres.events import PostgresEvents
 from postroad.stores.postgres.insight import PostgresInsight
 from postroad.stores.postgres.leases import PostgresLeases
 from postroad.stores.postgres.listing import PostgresListing
@@ -47,5 +48,6 @@ class PostgresStore(
     SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,
+    PostgresEvents,
 ):
     """A road in one database that many processes share."""

@@ -29,6 +29,7 @@ from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.erasing import SqliteErasing
+from postroad.stores.sqlite.events import SqliteEvents
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
@@ -239,6 +240,7 @@ class SqliteStore(
     SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,
+    SqliteEvents,
     SqliteJoining,
 ):
     """One file, one process."""
