@@ -15,11 +15,13 @@ from bench import (
     campaign,
     engine_postgres,
     engine_sqlite,
+    fanout,
     hub,
     idle,
     ingest,
     lanes,
     lists,
+    mail,
     rabbitmq,
     report,
     webhooks,
@@ -32,10 +34,15 @@ ROUNDS_S = 60.0
 # Adding one: a module with NAME, SLICE_S, lineup and reached, named here, with floors in bars.toml.
 BENCHMARKS: dict[str, Benchmark] = {
     module.NAME: cast("Benchmark", module)
-    for module in (engine_sqlite, engine_postgres, blocked, webhooks, ingest, campaign, rabbitmq)
+    for module in (
+        *(engine_sqlite, engine_postgres, blocked, webhooks, ingest, campaign, rabbitmq),
+        mail,
+    )
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
-WATCHES: dict[str, Watch] = {each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub)}
+WATCHES: dict[str, Watch] = {
+    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout)
+}
 
 
 def main(arguments: list[str]) -> int:

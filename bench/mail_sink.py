@@ -67,6 +67,7 @@ class Connection(asyncio.Protocol):
         elif verb == b"EHLO":
             return OFFERS
         elif verb == b"QUIT":
+            self._transport.write(b"221 2.0.0 bye\r\n")
             self._transport.close()
         return OK
 

@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib import import_module
-from typing import Final, Literal, Self, Unpack
+from typing import Literal, Self, Unpack
 
 import apsw
 from msgspec.structs import replace
 
-from postroad.config import Settings, checked, is_remote, named_dsn
-from postroad.engine.drafting import Send
+from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
+from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
 from postroad.model.control import Cancelled, CancelledAll
@@ -17,7 +17,6 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.model.mail_links import MailLinks
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -38,6 +37,9 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
+from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.event_types import EventTypeAdmin
+from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
@@ -51,6 +53,7 @@ from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
+from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
@@ -61,9 +64,6 @@ from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
 
 __all__ = ["Parts", "Postroad"]
-
-REMOTE: Final = "postroad.remote.road"
-"""The module of roads that another process serves; by its name, for it stands on this one."""
 
 
 class Postroad:
@@ -98,9 +98,13 @@ class Postroad:
     suppressions = VerbGroup(SuppressionVerbs)
     mailboxes = VerbGroup(MailboxAdmin)
     limits = VerbGroup(NamedLimits)
+    rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
+    endpoints = VerbGroup(EndpointAdmin)
+    event_types = VerbGroup(EventTypeAdmin)
+    events = VerbGroup(EventVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -123,24 +127,22 @@ class Postroad:
         if token:
             raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
-        self._chance = parts.chance or system_chance()
+        self._own_store, self._chance = parts.store is None, parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        form = self.settings.log_format
-        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
+        level, form = self.settings.log_level, self.settings.log_format
+        log = self.log = parts.log or make_log(level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
-        self._own_store = parts.store is None
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
-        self.registry = Registry(self._handlers)
-        self.extra_transports = tuple(transports)
+        self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        mail, more = (self.settings.mail, MailLinks(keys)), (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, *mail, *more)
+        mail, more = self.settings.mail, (parts.resolve, parts.names)
+        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
         channels = own_channels(with_parts, transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
@@ -148,20 +150,23 @@ class Postroad:
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         # 0 in a server, which has a watchdog of its own, and in simulated time.
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
-        live = LiveEngine(self)
+        self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        polls_s = self.settings.limits.poll_intervals_s
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
-        self.tokens = TokenAdmin(store, store.clock)
-        self.audit, self.suppressions = AuditVerbs(store), SuppressionVerbs(store)
+        self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
+        self.tokens, self.inspect = TokenAdmin(store, store.clock), Inspection(store, polls_s)
+        self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
+        self.events = EventVerbs(store, self._sending, allowance)
+        self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
-        self.mailboxes = MailboxAdmin(store, log, allowance)
         beside = own_keys(self.dsn) if self._own_store else None
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
@@ -200,8 +205,6 @@ class Postroad:
             if self._own_store:
                 await self.store.close()
 
-    # Register
-
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
         `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
@@ -221,8 +224,6 @@ class Postroad:
         what happens to times at which no process ran: "latest", "all" or "skip"."""
         return self.registry.every(cron, tz, missed, name, options)
 
-    # Send
-
     async def send(
         self, queue: str, body: object, *, confirm: bool = True, **options: Unpack[SendOptions]
     ) -> Receipt:
@@ -231,7 +232,7 @@ class Postroad:
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
         `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
         confirmed."""
-        return await self._sending.send(Send(queue, body, **options), confirm=confirm)
+        return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
         """Store many messages in one transaction. Bad input among them stores none. After a
@@ -248,7 +249,7 @@ class Postroad:
         self, connection: object, queue: str, body: object, **options: Unpack[SendOptions]
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
-        return await self._sending.send_in(connection, Send(queue, body, **options))
+        return await self._sending.send_in(connection, make_send(queue, body, options))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""
@@ -369,7 +370,7 @@ class Postroad:
             if self._stop_asked:
                 engine.ask_to_stop()
             async with self.campaign_service.sending(
-                self.owner, pace, engine.figures, limits.drain_s, self.stop
+                self.owner, pace, engine.figures, engine.rules, limits.drain_s, self.stop
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):

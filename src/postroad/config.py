@@ -16,6 +16,7 @@ from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
+from postroad.model.mail_address import normal_mail
 from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
 from postroad.model.relay import read_relay
@@ -206,6 +207,10 @@ def named_dsn(dsn: str | None, settings: Settings) -> str:
     return dsn or os.environ.get(f"{PREFIX}DSN") or settings.dsn
 
 
+REMOTE: Final = "postroad.remote.road"
+"""The module of roads that another process serves; by its name, for it stands on the others."""
+
+
 def is_remote(dsn: object) -> bool:
     """Whether another process serves the road of a DSN: a server, or the owner of a file."""
     return isinstance(dsn, str) and dsn.startswith(("http://", "https://", "road:///"))
@@ -286,6 +291,13 @@ def _check_mail(mail: MailSettings) -> None:
         _ = mail.relay and read_relay(mail.relay)  # whether it can be read
     except BadInput as error:
         raise BadSetting(f"mail.relay: {error}") from None
+    if mail.public_url and not mail.public_url.startswith(("https://", "http://")):
+        raise BadSetting("mail.public_url: give the address of this server, as https://…")
+    if mail.bounce_domain:
+        try:
+            _ = normal_mail(f"b@{mail.bounce_domain}")  # whether it is a domain
+        except BadInput as error:
+            raise BadSetting(f"mail.bounce_domain: {error}") from None
     for network in mail.allow:
         try:
             ip_network(network)

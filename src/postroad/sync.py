@@ -15,9 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager
-from functools import wraps
 from types import FrameType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import apsw
 
@@ -27,166 +26,37 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
-from postroad.verbs.audit import AuditVerbs
-from postroad.verbs.campaigns import CampaignAdmin
-from postroad.verbs.control import LaneControls
-from postroad.verbs.credentials import CredentialAdmin
-from postroad.verbs.dead import DeadMessages
-from postroad.verbs.figures import FleetRollups, FleetWorkers
+from postroad.verbs.blocking import (
+    BlockingAudit,
+    BlockingCampaigns,
+    BlockingCredentials,
+    BlockingDead,
+    BlockingEndpoints,
+    BlockingEvents,
+    BlockingEventTypes,
+    BlockingInspection,
+    BlockingLanes,
+    BlockingLimits,
+    BlockingMailboxes,
+    BlockingMessages,
+    BlockingPrivacy,
+    BlockingRollups,
+    BlockingRules,
+    BlockingSuppressions,
+    BlockingTokens,
+    BlockingWebhooks,
+    BlockingWorkers,
+    blocking,
+)
+from postroad.verbs.events import EventVerbs
 from postroad.verbs.grouping import VerbGroup
-from postroad.verbs.inspection import Inspection
-from postroad.verbs.limits import NamedLimits
-from postroad.verbs.mailboxes import MailboxAdmin
-from postroad.verbs.messages import Messages
 from postroad.verbs.parts import Parts
-from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions
-from postroad.verbs.suppressions import SuppressionVerbs
-from postroad.verbs.tokens import TokenAdmin
-from postroad.verbs.webhooks import WebhookAdmin
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 
-P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Verbs:
-    """Verbs that wait for those of `target`, the same group of the road itself."""
-
-    def __init__(self, target: Any, wait: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
-        self._target = target
-        self._wait = wait
-
-
-def blocking(
-    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], via: str = "_wait"
-) -> Callable[Concatenate[Any, P], R]:
-    """The same verb, waited for. `via` names the method that knows how to wait."""
-    name = verb.__name__
-
-    @wraps(verb)
-    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        wait: Callable[[Coroutine[Any, Any, R]], R] = getattr(self, via)
-        return wait(getattr(self._target, name)(*args, **kwargs))
-
-    return call
-
-
-class BlockingDead(Verbs):
-    """List, show, replay and purge the messages that will not be tried again."""
-
-    list, show = blocking(DeadMessages.list), blocking(DeadMessages.show)
-    replay, purge = blocking(DeadMessages.replay), blocking(DeadMessages.purge)
-
-
-class BlockingMessages(Verbs):
-    """List and search messages, and send finished ones again."""
-
-    list, body = blocking(Messages.list), blocking(Messages.body)
-    send_again = blocking(Messages.send_again)
-
-
-class BlockingLanes(Verbs):
-    """Pause, resume, unblock and limit whole lanes, by their number."""
-
-    pause, resume = blocking(LaneControls.pause), blocking(LaneControls.resume)
-    unblock, limit = blocking(LaneControls.unblock), blocking(LaneControls.limit)
-
-
-class BlockingInspection(Verbs):
-    """List queues, lanes and retry levels, and count messages."""
-
-    queues, lanes = blocking(Inspection.queues), blocking(Inspection.lanes)
-    overview, levels = blocking(Inspection.overview), blocking(Inspection.levels)
-
-
-class BlockingRollups(Verbs):
-    """Read figures of the whole fleet."""
-
-    list, recent = blocking(FleetRollups.list), blocking(FleetRollups.recent)
-
-
-class BlockingWorkers(Verbs):
-    """List the processes that deliver."""
-
-    list = blocking(FleetWorkers.list)
-
-
-class BlockingLimits(Verbs):
-    """Set, list and lift limits that many lanes share."""
-
-    put, list = blocking(NamedLimits.put), blocking(NamedLimits.list)
-    delete = blocking(NamedLimits.delete)
-
-
-class BlockingTokens(Verbs):
-    """Make, list and revoke access tokens."""
-
-    make, list = blocking(TokenAdmin.make), blocking(TokenAdmin.list)
-    revoke, who = blocking(TokenAdmin.revoke), blocking(TokenAdmin.who)
-
-
-class BlockingAudit(Verbs):
-    """List who changed what."""
-
-    list = blocking(AuditVerbs.list)
-
-
-class BlockingPrivacy(Verbs):
-    """Erase what is stored about a tenant or a recipient."""
-
-    erase, erasure = blocking(PrivacyVerbs.erase), blocking(PrivacyVerbs.erasure)
-    erasures = blocking(PrivacyVerbs.erasures)
-
-
-class BlockingMailboxes(Verbs):
-    """Make, list, explain and delete the hub's mailboxes."""
-
-    create, list = blocking(MailboxAdmin.create), blocking(MailboxAdmin.list)
-    explain, delete = blocking(MailboxAdmin.explain), blocking(MailboxAdmin.delete)
-    stats = blocking(MailboxAdmin.stats)
-
-
-class BlockingWebhooks(Verbs):
-    """Set how webhooks are called, and read the log of their tries."""
-
-    set, get = blocking(WebhookAdmin.set), blocking(WebhookAdmin.get)
-    list, delete = blocking(WebhookAdmin.list), blocking(WebhookAdmin.delete)
-    attempts, rotate_keys = blocking(WebhookAdmin.attempts), blocking(WebhookAdmin.rotate_keys)
-
-
-class BlockingCampaigns(Verbs):
-    """Send one template to many recipients."""
-
-    create, list = blocking(CampaignAdmin.create), blocking(CampaignAdmin.list)
-    edit, clone = blocking(CampaignAdmin.edit), blocking(CampaignAdmin.clone)
-    delete, details = blocking(CampaignAdmin.delete), blocking(CampaignAdmin.details)
-    show, exact = blocking(CampaignAdmin.show), blocking(CampaignAdmin.exact)
-    import_file = blocking(CampaignAdmin.import_file)
-    discard_import = blocking(CampaignAdmin.discard_import)
-    preview, test_send = blocking(CampaignAdmin.preview), blocking(CampaignAdmin.test_send)
-    dry_run, schedule = blocking(CampaignAdmin.dry_run), blocking(CampaignAdmin.schedule)
-    start, stop = blocking(CampaignAdmin.start), blocking(CampaignAdmin.stop)
-    resume, retry = blocking(CampaignAdmin.resume), blocking(CampaignAdmin.retry)
-    cancel, settle = blocking(CampaignAdmin.cancel), blocking(CampaignAdmin.settle)
-    lookup, recipients = blocking(CampaignAdmin.lookup), blocking(CampaignAdmin.recipients)
-
-
-class BlockingSuppressions(Verbs):
-    """Keep lists of recipients that are not sent to."""
-
-    add, remove = blocking(SuppressionVerbs.add), blocking(SuppressionVerbs.remove)
-    list, import_ = blocking(SuppressionVerbs.list), blocking(SuppressionVerbs.import_)
-
-
-class BlockingCredentials(Verbs):
-    """Store, check and delete the credentials that campaigns send with."""
-
-    put, show = blocking(CredentialAdmin.put), blocking(CredentialAdmin.show)
-    list, check = blocking(CredentialAdmin.list), blocking(CredentialAdmin.check)
-    delete, rotate_keys = blocking(CredentialAdmin.delete), blocking(CredentialAdmin.rotate_keys)
 
 
 class Face(ABC):
@@ -210,11 +80,16 @@ class Face(ABC):
     suppressions = VerbGroup(BlockingSuppressions)
     mailboxes = VerbGroup(BlockingMailboxes)
     limits = VerbGroup(BlockingLimits)
+    rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
+    endpoints = VerbGroup(BlockingEndpoints)
+    event_types = VerbGroup(BlockingEventTypes)
+    events = VerbGroup(BlockingEvents)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    publish = blocking(EventVerbs.publish)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
     settle, limit = blocking(app.Postroad.settle), blocking(app.Postroad.limit)

@@ -101,14 +101,15 @@ async def test_reading_and_sending_leave_no_lines(stand: Stand) -> None:
 async def test_every_route_that_changes_something_is_audited() -> None:
     plain = {route.path for route in ROUTES if route.method != "GET" and not route.changes}
     callback = next(path for path in plain if "callback" in path)
-    assert plain == {"/v1/messages", "/v1/messages:batch", "/unsubscribe", callback}
+    sends = {"/v1/messages", "/v1/messages:batch", "/v1/events"}
+    assert plain == {*sends, "/unsubscribe", callback}
 
 
 async def test_secrets_and_bodies_are_in_no_line(stand: Stand) -> None:
     url = f"https://user:{SECRET}@198.51.100.1/hook?token={SECRET}"
-    await stand.say("POST", "/v1/endpoints", {"url": url, "secrets": [SECRET]})
+    await stand.say("PUT", "/v1/webhooks", {"url": url, "secrets": [SECRET]})
     good = {"url": f"https://198.51.100.1/hook?token={SECRET}", "headers": {"x-key": SECRET}}
-    await stand.say("POST", "/v1/endpoints", good)
+    await stand.say("PUT", "/v1/webhooks", good)
     await stand.say("POST", "/v1/tokens", {"name": "one"})
     found = await lines(stand)
     assert len(found) >= 2

@@ -20,6 +20,7 @@ CONFIG = {
     "post_hooks": [],
     "content_type_overrides": {
         "text/csv": "application/octet-stream",
+        "message/rfc822": "application/octet-stream",
         "application/x-ndjson": "application/json",
     },
 }
@@ -79,7 +80,13 @@ def test_every_type_is_read_and_written_unchanged(client: ModuleType) -> None:
     lines = {"LineAnswer", "Summary", "ProgressLine"}  # of NDJSON, which has no examples
     lines.add("HookPage")  # the other answer of a route: a real one is read below
     ours = {name for name, each in schemas.items() if each.get("type") == "object"}
-    assert ours - reached - lines == {"CallbackForm", "CsvFile", "SuppressionsFile", "OneClick"}
+    assert ours - reached - lines == {
+        "CallbackForm",
+        "CsvFile",
+        "SuppressionsFile",
+        "OneClick",
+        "ReturnedMail",
+    }
     for name, schema in schemas.items():
         for value in schema.get("enum", ()):
             assert getattr(models, name)(value).value == value
@@ -89,7 +96,7 @@ READ = (
     "messages.show", "messages.explain", "messages.attempts", "dead.dead_list", "dead.dead_show",
     "queues.queues", "queues.explain_queue", "lanes.lanes", "lanes.explain_lane", "levels.levels",
     "stats.stats", "endpoints.endpoint_list", "campaigns.campaign_list", "tokens.token_list",
-    "credentials.credential_list", "mailboxes.mailbox_list", "mailboxes.mailbox_explain", "limits.limit_list",
+    "credentials.credential_list", "mailboxes.mailbox_list", "mailboxes.mailbox_explain", "limits.limit_list", "rules.rule_list",
     "server.healthz", "server.readyz",
 )  # fmt: skip
 

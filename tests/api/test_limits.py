@@ -36,7 +36,7 @@ async def test_tenants_do_not_see_or_set_each_others_limits(stand: Stand) -> Non
     acme = (await stand.road.tokens.make("a", tenant="acme")).secret
     assert (await stand.say("POST", "/v1/limits", LIMIT, token=acme)).status == 201
     assert (await stand.say("POST", "/v1/limits", LIMIT | {"name": "mine"})).status == 201
-    all_of_them = LIMIT | {"name": "all", "every_tenant": True}
+    all_of_them = LIMIT | {"name": "all", "everywhere": True}
     refused = await stand.say("POST", "/v1/limits", all_of_them, token=acme)
     assert (refused.status, kind(refused)) == (403, "forbidden")
     assert (await stand.say("POST", "/v1/limits", all_of_them)).status == 201
@@ -44,7 +44,7 @@ async def test_tenants_do_not_see_or_set_each_others_limits(stand: Stand) -> Non
     assert await names(stand) == ["default/mine", "*/all"]
     for path in ("/v1/limits/mine", "/v1/limits/all"):
         assert (await stand.say("DELETE", path, token=acme)).status == 404
-    query = {"every_tenant": "true"}
+    query = {"everywhere": "true"}
     assert (await stand.say("DELETE", "/v1/limits/all", query=query, token=acme)).status == 403
     assert (await stand.say("DELETE", "/v1/limits/all", query=query)).status == 204
     assert await names(stand) == ["default/mine"]

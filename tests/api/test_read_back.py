@@ -55,16 +55,49 @@ SUPPRESSION = {
     "everywhere": True,
 }
 LIMIT = {"rate": "50/s,1000/h", "cost": 2, "hours": "09:00-20:00", "zone": "Asia/Singapore"}
-NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "every_tenant": True, **LIMIT}
+RULE = {
+    "name": "busy", "lanes": "smtp:*.example.com", "do": "limit", "status": "421", "code": "4.7.*",
+    "text": "too fast", "lasts_s": 900.0, "rate": "10/min", "reason": "complaint", "count": 2,
+    "within_s": 600.0, "note": "As they ask for.", "everywhere": True,
+}  # fmt: skip
+NAMED = {"name": "gmail", "lanes": "smtp:*.google.com", "everywhere": True, **LIMIT}
+
+MADE: dict[str, Any] = {
+    **{name: value for name, value in ENDPOINT.items() if name != "secrets"},
+    "types": ["order.*"],
+    "channels": ["eu"],
+    "filter": {"/total": {"gte": 10}},
+    "description": "theirs",
+    "metadata": {"plan": "gold"},
+    "rate": "5/s",
+    "ordered": True,
+    "secret": "whsec_MTExMTExMTExMTExMTExMTExMTExMTEx",
+}
+CHANGED: dict[str, Any] = {
+    **{name: value for name, value in MADE.items() if name not in ("ordered", "secret")},
+    "state": "disabled",
+    "reason": "on holiday",
+}
+EVENT_TYPE: dict[str, Any] = {
+    "name": "order.paid",
+    "description": "An order was paid",
+    "schema": {"required": ["id"]},
+    "warn": True,
+    "archived": True,
+}
 
 SET: dict[str, dict[str, Any]] = {
-    "/v1/endpoints": ENDPOINT,
+    "/v1/endpoints": MADE,
+    "/v1/endpoints/{id}": CHANGED,
+    "/v1/event-types": EVENT_TYPE,
+    "/v1/webhooks": ENDPOINT,
     "/v1/credentials": CREDENTIAL,
     "/v1/tokens": TOKEN | ROLE,
     "/v1/mailboxes": MAILBOX,
     "/v1/queues:limit": QUEUE | LIMIT,
     "/v1/lanes:limit": {"lane": 1, **LIMIT},
     "/v1/limits": NAMED,
+    "/v1/rules": RULE,
     "/v1/queues:pause": QUEUE,
     "/v1/queues:resume": QUEUE,
     "/v1/lanes:pause": {"lane": 1},
@@ -78,6 +111,7 @@ DO = (
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
     "/v1/messages:send-again", "/v1/suppressions:export",
+    "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/event-types:import",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ELSEWHERE = {
@@ -105,15 +139,42 @@ def test_every_field_that_can_be_set_is_read_back_below() -> None:
     campaigns = {"/v1/campaigns", "/v1/campaigns/{name}/edit", "/v1/campaigns/{name}/clone"}
     assert set(of_a_body()) == {*SET, *DO, *campaigns}
     assert {path: unread(path) for path in SET if unread(path)} == {}
-    del SET["/v1/endpoints"]["ladder"]
-    assert unread("/v1/endpoints") == {"ladder"}
-    SET["/v1/endpoints"]["ladder"] = STEPS
+    del SET["/v1/webhooks"]["ladder"]
+    assert unread("/v1/webhooks") == {"ladder"}
+    SET["/v1/webhooks"]["ladder"] = STEPS
 
 
-async def test_an_endpoint(stand: Stand) -> None:
-    said = (await stand.say("POST", "/v1/endpoints", ENDPOINT)).json()
-    shown = (await stand.say("GET", "/v1/endpoints", query={"url": URL})).json()
-    (listed,) = (await stand.say("GET", "/v1/endpoints")).json()["endpoints"]
+async def test_an_endpoint_of_events(stand: Stand) -> None:
+    made = (await stand.say("POST", "/v1/endpoints", MADE)).json()
+    path = f"/v1/endpoints/{made['id']}"
+    shown = (await stand.say("GET", path)).json()
+    assert {**shown, "secret": MADE["secret"]} == made
+    changed = (await stand.say("PATCH", path, CHANGED)).json()
+    assert changed == (await stand.say("GET", path)).json()
+    for told, given in ((shown, MADE), (changed, CHANGED)):
+        for name in given.keys() - {
+            "connect_timeout",
+            "timeout",
+            "keep_bodies",
+            "headers",
+            "secret",
+        }:
+            assert told[name] == given[name], name
+        assert (told["connect_timeout_ms"], told["timeout_ms"]) == (2_500, 9_000)
+        assert (told["keep_bodies_ms"], told["secrets"], told["headers"]) == (60_000, 1, ["x-shop"])
+
+
+async def test_an_event_type(stand: Stand) -> None:
+    assert (await stand.say("POST", "/v1/event-types", EVENT_TYPE)).json() == EVENT_TYPE
+    assert (await stand.say("GET", "/v1/event-types/order.paid")).json() == EVENT_TYPE
+    listed = await stand.say("GET", "/v1/event-types", query={"archived": "true"})
+    assert listed.json()["event_types"] == [EVENT_TYPE]
+
+
+async def test_a_webhook(stand: Stand) -> None:
+    said = (await stand.say("PUT", "/v1/webhooks", ENDPOINT)).json()
+    shown = (await stand.say("GET", "/v1/webhooks", query={"url": URL})).json()
+    (listed,) = (await stand.say("GET", "/v1/webhooks")).json()["webhooks"]
     assert said == shown == listed
     for name in ("url", "reject", "names", "ladder"):
         assert shown[name] == ENDPOINT[name]
@@ -121,8 +182,8 @@ async def test_an_endpoint(stand: Stand) -> None:
     assert shown["keep_bodies_ms"] == 60_000
     assert (shown["secrets"], shown["headers"]) == (1, ["x-shop"])
     again = {"type": "exponential", "retries": 3, "base_ms": 500, "cap_ms": 9_000}
-    assert (await stand.say("POST", "/v1/endpoints", {"url": URL, "ladder": again})).status == 200
-    assert (await stand.say("GET", "/v1/endpoints", query={"url": URL})).json()["ladder"] == again
+    assert (await stand.say("PUT", "/v1/webhooks", {"url": URL, "ladder": again})).status == 200
+    assert (await stand.say("GET", "/v1/webhooks", query={"url": URL})).json()["ladder"] == again
 
 
 async def test_a_credential(stand: Stand) -> None:
@@ -196,8 +257,15 @@ async def test_a_queue_and_its_lane(stand: Stand) -> None:
 async def test_a_named_limit(stand: Stand) -> None:
     assert (await stand.say("POST", "/v1/limits", NAMED)).status == 201
     (shown,) = (await stand.say("GET", "/v1/limits")).json()
-    told = {name: value for name, value in NAMED.items() if name != "every_tenant"}
+    told = {name: value for name, value in NAMED.items() if name != "everywhere"}
     assert shown == told | {"tenant": "*", "until_ms": 0}
+
+
+async def test_an_answer_rule(stand: Stand) -> None:
+    assert (await stand.say("POST", "/v1/rules", RULE)).status == 201
+    shown = (await stand.say("GET", "/v1/rules")).json()[0]
+    told = {name: value for name, value in RULE.items() if name != "everywhere"}
+    assert shown == told | {"tenant": "*"}
 
 
 async def test_a_message(stand: Stand) -> None:

@@ -227,9 +227,9 @@ async def test_over_http_the_field_is_named_with_its_limit(stand: Stand) -> None
         ("/v1/messages", "headers[...]", {"queue": "good", "body": 1, "headers": {"a": LONG}}),
         ("/v1/queues:limit", "rate", {"queue": "good", "rate": "1/" + " " * 60_000}),
         ("/v1/tokens", "name", {"name": LONG}),
-        ("/v1/endpoints", "names.id", {"url": "https://x.example/", "names": {"id": LONG}}),
+        ("/v1/webhooks", "names.id", {"url": "https://x.example/", "names": {"id": LONG}}),
     ):
-        answer = await stand.say("POST", path, data)
+        answer = await stand.say("PUT" if "webhooks" in path else "POST", path, data)
         (error,) = answer.json()["errors"]
         assert (answer.status, error["field"]) == (400, field)
         assert "of length <= " in error["message"]

@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -106,6 +107,14 @@ class Killed(Struct, frozen=True):
     breaches: list[str]
 
 
+class ChannelRig(Struct, frozen=True):
+    """By which channel a campaign goes: who receives, whom, and how it is prepared."""
+
+    provider: Callable[[Path, float], Provider]
+    people: Callable[[int], list[str]]
+    prepare: Callable[..., Awaitable[None]]
+
+
 async def killed_run(
     dsn: str,
     folder: Path,
@@ -115,13 +124,15 @@ async def killed_run(
     stops: int,
     seed: int,
     processes: int = 2,
+    channel: ChannelRig | None = None,
 ) -> Killed:
     """All recipients, through kills, stops and resumes."""
     draw = random.Random(seed)
-    people = numbers(recipients)
-    with Provider(folder, latency_ms=2) as provider:
+    rig = channel or ChannelRig(Provider, numbers, prepare)
+    people = rig.people(recipients)
+    with rig.provider(folder, 2) as provider:
         async with local(dsn) as road:
-            await prepare(road, provider, folder, people, jobs=processes)
+            await rig.prepare(road, provider, folder, people, jobs=processes)
             workers = [Worker(dsn) for _ in range(processes)]
             try:
                 await asyncio.gather(*(worker.ready() for worker in workers))

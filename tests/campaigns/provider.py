@@ -24,6 +24,8 @@ class Arrival(Struct, frozen=True):
 class Provider:
     """`with Provider(folder) as provider:` …"""
 
+    MODULE = "tests.campaigns.provider_process"
+
     def __init__(
         self, folder: Path, latency_ms: float = 0, slow_ms: float = 0, *, callbacks: bool = False
     ) -> None:
@@ -34,7 +36,7 @@ class Provider:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.campaigns.provider_process", *self._arguments],
+            [sys.executable, "-m", self.MODULE, *self._arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

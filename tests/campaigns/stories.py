@@ -7,13 +7,16 @@ from pathlib import Path
 
 from postroad import Postroad
 from postroad.config import Settings
+from postroad.model.mail_settings import MailSettings
 from postroad.model.webhook import WebhookRules
 from postroad.verbs.campaign_status import CampaignStatus
 from tests.campaigns.provider import TOKEN, Provider
 
 WAIT_S = 45.0
 LOCAL = Settings(
-    log_level="warning", webhooks=WebhookRules(allow=("127.0.0.1/32",), http=True, ports=())
+    log_level="warning",
+    webhooks=WebhookRules(allow=("127.0.0.1/32",), http=True, ports=()),
+    mail=MailSettings(allow=("127.0.0.1/32",)),
 )
 """A road that may call the provider on this machine."""
 

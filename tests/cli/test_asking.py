@@ -121,11 +121,11 @@ def test_limits_over_many_lanes_are_set_listed_and_lifted(road: str) -> None:
         ("ours", "09:00-20:00")
     ]
     assert data("limit", "none", "--name", "all", "--lanes", "*", "--hours", "08:00-22:00",
-                "--every-tenant")["tenant"] == "*"  # fmt: skip
+                "--everywhere")["tenant"] == "*"  # fmt: skip
     assert [one["name"] for one in data("limits")] == ["ours", "all"]
     assert "handler:g*" in postroad("limits").stdout
     assert data("limit", "none", "--name", "ours") == {"deleted": "ours"}
-    assert data("limit", "none", "--name", "all", "--every-tenant") == {"deleted": "all"}
+    assert data("limit", "none", "--name", "all", "--everywhere") == {"deleted": "all"}
     assert "no named limits" in postroad("limits").stderr
     for words in (
         ["limit", "5/s", "good", "--name", "x"],
@@ -135,6 +135,29 @@ def test_limits_over_many_lanes_are_set_listed_and_lifted(road: str) -> None:
     ):
         assert postroad(*words).exit_code == 2, words
     assert data("limit", "none", "good", "--hours", "09:00-20:00")["done"] == "limited"
+
+
+def test_answer_rules_are_put_listed_tried_out_and_deleted(road: str) -> None:
+    assert road
+    put = ("rules", "put", "busy", "--lanes", "smtp:*", "--do", "hold_lane", "--status", "421",
+           "--text", "too fast", "--lasts", "15min", "--count", "2", "--within", "10min")  # fmt: skip
+    made = data(*put)
+    assert (made["lasts_s"], made["within_s"], made["tenant"]) == (900, 600, "default")
+    assert data("rules")[0]["name"] == data("rules", "list")[0]["name"] == "busy"
+    listed = postroad("rules").stdout
+    assert "hold_lane 15 min from 2 in 10 min" in listed
+    assert "gmail/too-fast" in listed
+    said = postroad("rules", "test", "421 4.7.0 Too fast", "--lane", "smtp:google.com").stdout
+    assert "busy (smtp:*) applies: it holds the lane for 15 min, once a lane gave 2" in said
+    assert "no rule applies" in postroad("rules", "test", "451 4.3.0 x", "--lane", "web:a").stdout
+    assert data("rules", "delete", "busy") == {"deleted": "busy"}
+    for words in (
+        ["rules", "put", "x", "--lanes", "smtp:*", "--do", "reject", "--text", "("],
+        ["rules", "put", "x", "--lanes", "smtp:*", "--do", "shout", "--status", "421"],
+        ["rules", "test", "too fast"],
+        ["rules", "delete", "busy"],
+    ):
+        assert postroad(*words).exit_code == 2, words
 
 
 def test_levels_and_stats(road: str) -> None:

@@ -46,9 +46,9 @@ class Reading:
             assert self._came.wait_for(lambda: bool(found()), WAIT_S), (words, self.lines)
             return found()
 
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(WAIT_S) == 0
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(by)
+        assert self.process.wait(WAIT_S) == (0 if by is signal.SIGTERM else -by)
         self._thread.join(WAIT_S)
         for pipe in (self.process.stdout, self.process.stderr):
             if pipe is not None:
@@ -125,9 +125,8 @@ def test_after_kill_9_the_next_start_tells_whose_lanes_are_free(
         killed = Reading(folder, *up)
         killed.wait_for("webhook guard")
         data("send", f"http://127.0.0.1:{silent.getsockname()[1]}/hook", "1")
-        _ = silent.accept()  # the try is under way
-        killed.process.kill()
-        assert killed.process.wait(WAIT_S) == -signal.SIGKILL
+        with silent.accept()[0]:  # the try is under way
+            killed.stop(signal.SIGKILL)
     with logged(folder, *up) as log:
         lost = log.wait_for("a worker was lost, its lanes are free")
         assert f"pid={killed.process.pid} lanes=1" in lost

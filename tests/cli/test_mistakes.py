@@ -62,7 +62,7 @@ type(road.store).token_find = away
         (("stats", "--server", "http://me:hush@127.0.0.1:1"), 2),
         (("stats", "--server", "http://127.0.0.1:1/?a=b"), 2),
         (("message", "show", "", "--server", ELSEWHERE), 2),
-        (("endpoint", "set", "https://a.example/", "--header", "authorization: hush"), 2),
+        (("webhook", "set", "https://a.example/", "--header", "authorization: hush"), 2),
         (("send", "good", "1", "--with", "header.authorization: hush"), 2),
         (("send", "good", "1", "--with", "authorization=hush"), 2),
         (("stats", "--set", "hub_token: hush"), 2),

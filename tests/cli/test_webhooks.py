@@ -297,22 +297,22 @@ def test_a_webhook_is_set_and_shown_by_commands(
     data("migrate")
     called = ("--sign", "--header", "X-Shop=7", "--reject", "418", "--timeout", "3")
     words = (*called, "--keep-bodies", "7d")
-    data("endpoint", "set", url, *words, *more, *allow)
-    shown = data("endpoint", "show", url, *more, *allow)
+    data("webhook", "set", url, *words, *more, *allow)
+    shown = data("webhook", "show", url, *more, *allow)
     assert (shown["secrets"], shown["headers"], shown["reject"]) == (2, ["x-shop"], [418])
     assert (shown["timeout_ms"], shown["keep_bodies_ms"]) == (3_000, 7 * 86_400_000)
     with monkeypatch.context() as without:  # who forgets the variable must not stop signing
         without.delenv("POSTROAD_SECRET")
-        forgot = postroad("endpoint", "set", url, "--sign", *more, *allow)
+        forgot = postroad("webhook", "set", url, "--sign", *more, *allow)
         assert (forgot.exit_code, "POSTROAD_SECRET is not set" in forgot.stderr) == (2, True)
-    text = postroad("endpoint", "show", url, *more, *allow).stdout
+    text = postroad("webhook", "show", url, *more, *allow).stdout
     assert "signing keys  2" in text
     assert "bodies kept   7 d" in text
     assert ONE not in text
-    page = data("endpoint", "list", *more, *allow)
-    assert page == {"endpoints": [shown], "after": ""}
-    assert url in postroad("endpoint", "list", *more, *allow).stdout
-    assert data("endpoint", "delete", url) == {"deleted": url}
-    assert data("endpoint", "list")["endpoints"] == []
+    page = data("webhook", "list", *more, *allow)
+    assert page == {"webhooks": [shown], "after": ""}
+    assert url in postroad("webhook", "list", *more, *allow).stdout
+    assert data("webhook", "delete", url) == {"deleted": url}
+    assert data("webhook", "list")["webhooks"] == []
     for wrong in (("delete", url), ("delete", ""), ("show", "")):
-        assert postroad("endpoint", *wrong).exit_code == 2
+        assert postroad("webhook", *wrong).exit_code == 2

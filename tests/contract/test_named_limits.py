@@ -152,14 +152,23 @@ async def test_a_named_limit_is_listed_as_it_was_put(bench: Bench) -> None:
 async def test_every_store_reads_patterns_alike(bench: Bench) -> None:
     rng = random.Random(1)
     letters = ("a", "b", ".", "*", "?", "%", "_", "[", "]", "\\", "^")
-    servers = ["ab.a", "a%b", "a_b", "[ab]", "a\\b", "^a", "aaab", "b.b.b"]
+    servers = ["ab.a", "a%b", "a_b", "[ab]", "a\\b", "^a", "aaab", "b.b.b", "b"]
     queues = {server: await bench.queue(server) for server in servers}
-    for _ in range(25):
-        pattern = "web:" + "".join(rng.choice(letters) for _ in range(rng.randint(1, 5)))
+    drawn = ["".join(rng.choice(letters) for _ in range(rng.randint(1, 5))) for _ in range(25)]
+    for tail in ("*.b", "*.ab.a", *drawn):
+        pattern = f"web:{tail}"
         await put(bench, "odd", pattern, "50/s")
         for server, queue in queues.items():
             meant = bool(await ledgers(bench, queue))
             assert meant == matches(pattern, f"web:{server}"), (pattern, server)
+
+
+def test_a_pattern_of_names_below_one_means_that_one_too() -> None:
+    assert matches("smtp:*.google.com", "smtp:google.com")
+    assert matches("smtp:*.google.com", "smtp:mx1.google.com")
+    assert matches("webhook:https://*.example.com", "webhook:https://example.com")
+    assert not matches("smtp:*.google.com", "smtp:notgoogle.com")
+    assert not matches("smtp:*.google.com", "sms:google.com")
 
 
 async def test_waiting_for_two_limits_leaves_the_shared_slots_to_others(bench: Bench) -> None:

@@ -220,8 +220,7 @@ DOORS = (
         "a relay",
         lambda data: read_relay(data.decode("latin-1")),
         tuple(
-            f"model/relay.py:{name}"
-            for name in ("NAME", "RelayOptions", "read_relay", "_is_address", "_options")
+            f"model/relay.py:{name}" for name in ("NAME", "read_relay", "_is_address", "_options")
         ),
         size=2_000,
         frames=(

@@ -8,9 +8,16 @@ from postroad.campaigns.suppression_files import SuppressionReader, _time_ms
 from postroad.model.errors import BadInput
 from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
+from postroad.model.mail_report import read_reports
 from postroad.model.suppression import normal_recipient
 from postroad.transports.suppression_gate import _despite
+from postroad.verbs.mail_reports import _references
 from tests.doors.shape import BARE, Door
+
+STATUS = (
+    b"Content-Type: multipart/report; boundary=x\n\n--x\n"
+    b"Content-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\n"
+)
 
 
 def recipient(data: bytes) -> None:
@@ -66,6 +73,33 @@ DOORS = (
         links,
         ("model/mail_links.py:SUBSCRIBER",),
         frames=(BARE, (b"b-", b"@bounces.example.com")),
+    ),
+    Door(
+        "a bounce or a complaint",
+        lambda data: [
+            list(_references((*one.recipients, *one.marks))) for one in read_reports(data)
+        ],
+        (
+            "model/mail_report.py:_parts",
+            "model/mail_report.py:_fields",
+            "model/mail_report.py:read_reports",
+            "verbs/mail_reports.py:REFERENCE",
+        ),
+        frames=(
+            BARE,
+            (b"Content-Type: multipart/report; boundary=", b"\n\n"),
+            (b"Content-Type: multipart/report; boundary=x\n\n--x\n", b"\n--x--"),
+            (STATUS, b"\n\n--x--"),
+            (b"To: b-", b"@x\n" + STATUS + b"Action: failed\n\n--x--"),
+        ),
+        shapes={
+            "many headers": lambda n: b"a: b\n" * (n // 5),
+            "one header many times folded": lambda n: b"a: b\n" + b" c\n" * (n // 3),
+            "many parts": lambda n: (
+                b"Content-Type: multipart/report; boundary=x\n\n" + b"--x\n\n" * (n // 5)
+            ),
+            "many recipients": lambda n: STATUS + b"Action: failed\n\n" * (n // 16),
+        },
     ),
     Door(
         "what a message is sent despite",

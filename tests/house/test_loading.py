@@ -11,7 +11,7 @@ OTHERS = {*EXTRAS, "uvloop", "opentelemetry"}
 LIBRARIES = {"apsw", "cronsim", "cryptography", "httptools", "msgspec"}
 ROOMS = {
     *("app", "campaigns", "config", "engine", "hub", "model", "observe", "pacing", "ports"),
-    *("stores", "transports", "verbs", "version"),
+    *("rules", "stores", "transports", "verbs", "version"),
 }
 INNER = {"_cffi_backend", "_openssl", "cython_runtime", "typing_extensions"}
 """What the libraries themselves load, by names of their own."""

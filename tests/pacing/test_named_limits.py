@@ -4,6 +4,9 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
+import pytest
+
+from postroad.model.errors import BadInput
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.pace import read_limit
@@ -116,6 +119,27 @@ def test_outside_the_allowed_hours_messages_wait_and_say_so() -> None:
         assert told.next.not_before_ms == opens_ms + 86_400_000
 
     simulate(4, story)
+
+
+def test_a_message_waits_by_the_clock_of_its_own_zone() -> None:
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        hours = f"{clock(start_ms, 60)}-{clock(start_ms, 120)}"  # in UTC an hour from now
+        await world.client.limits.put("short", lanes="sim:ash", hours=hours)
+        zones = {"UTC": 3_600_000, "Europe/Berlin": 0}  # where it is an hour later
+        sent = {
+            zone: await world.client.send("sim://ash/x", 1, headers={"postroad-zone": zone})
+            for zone in zones
+        }
+        world.start("one")
+        await asyncio.sleep(10)
+        assert len(starts(world)) == 1
+        told = await world.client.explain(sent["UTC"].id)
+        assert told.next.not_before_ms == start_ms - start_ms % 60_000 + 3_600_000
+        with pytest.raises(BadInput, match="not a time zone"):
+            await world.client.send("sim://ash/x", 1, headers={"postroad-zone": "Mars/Olympus"})
+
+    simulate(5, story)
 
 
 def clock(now_ms: int, minutes: int) -> str:

@@ -45,6 +45,10 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.tokens.make(f"token of {tenant}", tenant=tenant)
     await road.webhooks.set(HOOK, secrets=[SECRET], tenant=tenant)
     await road.limit(HOOK, "100/s,1000/h", tenant=tenant)
+    await road.endpoints.create(HOOK, types=("order.*",), secret=SECRET, tenant=tenant)
+    options: Any = {"lanes": "web:*", "status": "4??", "do": "retry", "lasts": 60}
+    await road.rules.put("twice", count=2, tenant=tenant, **options)
+    _ = await road.store.rule_hits(f"{tenant}/twice", 1, 0, 1_000, 2)
     box = await road.mailboxes.create(tenant=tenant)
     store: Any = road.store
     await store.hub_lead()
@@ -82,6 +86,8 @@ async def send_all(road: Postroad, *tenants: str) -> None:
         for tenant in tenants
     ]
     await road.send_many(sends)
+    for tenant in tenants:
+        await road.publish("order.paid", f"event of {tenant}", key="once", tenant=tenant)
     await road.run(until_idle=True)
 
 

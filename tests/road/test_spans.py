@@ -1,6 +1,7 @@
 """A span of time is given in seconds or as a timedelta, and what is neither is told by name."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from math import inf, nan
@@ -69,6 +70,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"expires_at": date(2030, 1, 1)}, "expires_at=.*: give a datetime"),
     ({"priority": "5"}, "priority='5': give a whole number"),
     ({"priority": 2.0}, "priority=2.0: give a whole number"),
+    ({"priority": True}, "priority=True: give a whole number"),
     ({"key": 7}, "key=7: give a text"),
     ({"key": ""}, "key is empty: give one, or leave it out"),
     ({"order_key": ""}, "order_key is empty: give one, or leave it out"),
@@ -79,6 +81,20 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"headers": {"a": 1}}, r"headers: 'a' \(int\) must be texts"),
     ({"headers": {1: "a"}}, "must be texts"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("kye", "did you mean 'key'?"), ("zzz", "give key, order_key")]
+)
+def test_an_option_that_there_is_not_is_told_with_the_nearest(
+    road: Postroad, within: Within, name: str, words: str
+) -> None:
+    async def story() -> None:
+        async with road:
+            with pytest.raises(BadInput, match=re.escape(f"send: there is no {name}=: {words}")):
+                await road.send("work", 1, **{name: 1})  # type: ignore[arg-type]
+
+    within(story())
 
 
 @pytest.mark.parametrize(("fields", "words"), WRONG)

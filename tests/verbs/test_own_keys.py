@@ -88,7 +88,7 @@ def test_an_unsealed_value_is_refused_until_somebody_seals_it(tmp_path: Path) ->
         async with road_at(path) as road:
             with pytest.raises(BadKey, match="stored unsealed, though this road has keys"):
                 await road.webhooks.get(URL)
-            assert "unsealed" in (await road.webhooks.list()).endpoints[0].fault
+            assert "unsealed" in (await road.webhooks.list()).webhooks[0].fault
             assert (await road.sealing.rotate()).sealed == 1
             assert (await road.webhooks.get(URL)).secrets == 1
 

@@ -172,7 +172,7 @@ def test_what_cannot_be_opened_or_called_any_more_is_listed_with_the_reason_and_
             await road.webhooks.set(url, secrets=[ONE], reject=[418])
         monkeypatch.setenv("POSTROAD_KEYS", new_key("k2", os.urandom))
         async with Postroad(dsn) as road:  # nor may it be called by these settings
-            (facts,) = (await road.webhooks.list()).endpoints
+            (facts,) = (await road.webhooks.list()).webhooks
             assert (facts.url, facts.reject, facts.secrets) == (url, (418,), 0)
             assert "k1" in facts.fault
             await road.webhooks.delete(url)
@@ -190,7 +190,7 @@ def test_pages_of_webhooks_miss_nothing(road: Postroad, within: Within) -> None:
             pages = [await road.webhooks.list(limit=2)]
             while after := pages[-1].after:
                 pages.append(await road.webhooks.list(limit=2, after=after))
-            assert [[facts.url for facts in page.endpoints] for page in pages] == [
+            assert [[facts.url for facts in page.webhooks] for page in pages] == [
                 urls[:2],
                 urls[2:4],
                 urls[4:],

@@ -24,6 +24,7 @@ from postroad.api.routes import (
     credentials,
     dead,
     endpoints,
+    events,
     figures,
     health,
     keys,
@@ -34,10 +35,12 @@ from postroad.api.routes import (
     metrics,
     privacy,
     queues,
+    rules,
     stats,
     suppressions,
     tokens,
     unsubscribe,
+    webhooks,
 )
 from postroad.api.routing import Route, Router, fetch, nothing_at
 from postroad.model.errors import BrokerBlocked, BrokerLost, DiskFull, Forbidden, StoreUnavailable
@@ -86,7 +89,9 @@ ROUTES: Final = (
     *batch.ROUTES,
     *dead.ROUTES,
     *queues.ROUTES,
+    *webhooks.ROUTES,
     *endpoints.ROUTES,
+    *events.ROUTES,
     *stats.ROUTES,
     *figures.ROUTES,
     *campaigns.ROUTES,
@@ -96,6 +101,7 @@ ROUTES: Final = (
     *suppressions.ROUTES,
     *unsubscribe.ROUTES,
     *limits.ROUTES,
+    *rules.ROUTES,
     *tokens.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,

@@ -128,7 +128,7 @@ class Route:
         try:
             read = msgspec.convert(values, self._values, strict=False)
         except msgspec.ValidationError as error:
-            wrong = bad_field(str(error))
+            wrong = bad_field(str(error), self._values)
             if wrong.fields and wrong.fields[0].field in path:
                 raise nothing_at(request.path) from None
             raise wrong from None
@@ -201,6 +201,16 @@ def give(
     small = SMALL_BYTES_MAX if scope else PUBLIC_BYTES_MAX
     facts.setdefault("bytes_max", 0 if much else small)
     return _declare("POST", path, Facts(scope, **facts))
+
+
+def put(path: str, *, scope: Scope, **facts: Any) -> Callable[..., Route]:
+    """Declare a route that sets something as a whole, and may be asked twice."""
+    return _declare("PUT", path, Facts(scope, **facts))
+
+
+def change(path: str, *, scope: Scope, **facts: Any) -> Callable[..., Route]:
+    """Declare a route that changes what is named, and leaves the rest as it is."""
+    return _declare("PATCH", path, Facts(scope, **facts))
 
 
 def drop(path: str, *, scope: Scope | None, **facts: Any) -> Callable[..., Route]:

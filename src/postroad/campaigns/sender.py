@@ -26,6 +26,7 @@ from postroad.model.errors import Shortage, StoreError
 from postroad.model.foreign import clean, error_text
 from postroad.model.ids import key_text
 from postroad.model.outcome import Kind, Outcome, ProviderAnswer, failed, lacking, unknown
+from postroad.model.recipients import lane_of
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
@@ -33,6 +34,7 @@ from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
+from postroad.ports.rules import AnswerRules
 from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.transport import Prepares, Session
 
@@ -57,6 +59,7 @@ class SenderDeps(Struct, frozen=True):
     figures: FigureGatherer
     clock: Clock
     log: Log
+    rules: AnswerRules
     owner: int
     drain_s: float
 
@@ -271,7 +274,12 @@ class Sender:
         context = self._context
         message = message_of(context.campaign.id, context.queue, rendered, tries=tries)
         try:
-            return await self._session.send(context.queue, message)
+            outcome = await self._session.send(context.queue, message)
+            if outcome.kind is Kind.delivered:
+                return outcome
+            queue, rules = context.queue, self._deps.rules
+            key = lane_of(queue.name, queue.tenant)
+            return await rules.apply(key, queue.lanes[0], message, outcome)
         except Shortage as error:
             return replace(lacking(error_text(error)), provider=ProviderAnswer("", "", "shortage"))
         except Exception as error:  # whatever it is, nobody is sent to twice

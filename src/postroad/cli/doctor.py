@@ -1,18 +1,21 @@
 """`postroad doctor`: what is set up, what is wrong, and how to fix it."""
 
-from typing import Final
+from typing import Annotated, Final
 
 from click.exceptions import Exit
 
-from postroad.cli.command import Listing, command
-from postroad.cli.options import Group
+from postroad.cli.command import BareInvocation, Commands, Listing, LocalListing, add_group
+from postroad.cli.finding import Finding
+from postroad.cli.options import Argument, Group, Option
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
 
 def add(app: Group) -> None:
-    """Add the command."""
-    command(app, "doctor", panel="Look after it")(doctor)
+    """Add the commands."""
+    commands: Commands = {"road": doctor, "mail": mail}
+    text = "What is set up, what is wrong, and how to fix it."
+    add_group(app, "doctor", "Look after it", text, commands, otherwise="road")
 
 
 def doctor(call: Listing) -> None:
@@ -21,7 +24,30 @@ def doctor(call: Listing) -> None:
     is asked. The exit code is 1 if something is broken."""
     from postroad.cli.checks import run_checks  # with stores and drivers
 
-    findings = run_checks(call)
+    _show(call, run_checks(call))
+
+
+def mail(
+    call: LocalListing,
+    domain: Annotated[str, Argument(help="The domain that you send from.")],
+    selector: Annotated[
+        list[str] | None, Option(help="A DKIM selector of your credential; may be repeated.")
+    ] = None,
+) -> None:
+    """Check SPF, DKIM, DMARC, MX and reverse names of a domain by its name servers, and say how to
+    fix what is wrong. The exit code is 1 if something is broken."""
+    import asyncio
+
+    from postroad.model.mail_address import normal_mail
+    from postroad.transports.smtp.domain_checks import check_domain
+    from postroad.transports.smtp.resolver import DnsResolver
+
+    name = normal_mail(f"postmaster@{domain}").rpartition("@")[2]
+    found = asyncio.run(check_domain(name, selector or (), DnsResolver()))
+    _show(call, [Finding(each.part, each.state, each.found, each.mend) for each in found])
+
+
+def _show(call: BareInvocation, findings: list[Finding]) -> None:
     if not call.printed(findings):
         rows = [(MARKS[each.state], each.part, each.found, each.mend) for each in findings]
         call.table(("", "part", "found~", "how to fix it~"), rows)

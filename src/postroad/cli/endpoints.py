@@ -1,6 +1,6 @@
-"""`postroad endpoint`: how webhooks are called."""
+"""`postroad endpoint`: the places that events are sent to."""
 
-import os
+import json
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -10,158 +10,180 @@ from postroad.cli.command import (
     Invocation,
     Limit,
     Listing,
-    MessageId,
+    SharedOptions,
     add_group,
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, status_text, when
+from postroad.cli.printing import more, out, when
 from postroad.model.errors import BadInput
-from postroad.model.wording import duration_text
 from postroad.remote.api_request import part
 
-Url = Annotated[str, Argument(help="The webhook's URL.")]
+Id = Annotated[str, Argument(help="The endpoint's id: ep_…")]
+
+
+class EndpointSettings(SharedOptions, frozen=True):
+    """What can be set when an endpoint is made, and changed later."""
+
+    type: Annotated[
+        list[str] | None, Option("--type", help="An event type, as order.paid or order.*.")
+    ] = None
+    channel: Annotated[
+        list[str] | None, Option(help="A channel that events must have; may be repeated.")
+    ] = None
+    filter: Annotated[
+        str | None, Option(help="What bodies must be like, as JSON; `null` is anything.")
+    ] = None
+    description: Annotated[str | None, Option(help="A few words about it.")] = None
+    metadata: Annotated[list[str] | None, Option(help="NAME=VALUE of your own.")] = None
+    header: Annotated[
+        list[str] | None, Option(help="NAME=VALUE to send with every request; stored encrypted.")
+    ] = None
+    reject: Annotated[
+        list[int] | None, Option(help="A status after which a message is never tried again.")
+    ] = None
+    timeout: Annotated[timedelta | None, Option(help="How long a whole try may take, as 15s.")] = (
+        None
+    )
+    rate: Annotated[str | None, Option(help="How many tries may start, as 50/s.")] = None
 
 
 def add(app: Group) -> None:
-    """Add the commands for webhooks."""
-    commands: Commands = {"set": set_endpoint, "show": show, "list": list_endpoints}
-    commands |= {"delete": delete, "attempts": attempts}
-    text = "Webhooks: signing keys, headers and timeouts, and the log of tries."
-    add_group(app, "endpoint", "Look after it", text, commands)
+    """Add the commands for endpoints."""
+    commands: Commands = {"create": create, "list": list_endpoints, "show": show, "set": change}
+    commands |= {"enable": enable, "disable": disable, "rotate": rotate, "delete": delete}
+    text = "Endpoints: where events are sent to, which of them, and the secrets."
+    add_group(app, "endpoint", "Events", text, commands)
 
 
-def set_endpoint(
-    call: Listing,
-    url: Url,
-    sign: Annotated[
-        bool,
-        Option(
-            "--sign", help="Sign with the keys in POSTROAD_SECRET, which are separated by spaces."
-        ),
+def create(
+    call: Invocation,
+    url: Annotated[str, Argument(help="Where its events are sent to.")],
+    settings: EndpointSettings,
+    ordered: Annotated[
+        bool, Option("--ordered", help="One event after the other, in order.")
     ] = False,
-    header: Annotated[
-        list[str] | None, Option(help="NAME=VALUE to send with every request; stored encrypted.")
-    ] = None,
-    reject: Annotated[
-        list[int] | None,
-        Option(help="A status after which a message is never tried again; may be repeated."),
-    ] = None,
-    timeout: Annotated[
-        timedelta | None, Option(help="How long a whole try may take, as 15s.")
-    ] = None,
-    connect_timeout: Annotated[
-        timedelta | None, Option(help="How long connecting may take, as 5s.")
-    ] = None,
-    keep_bodies: Annotated[
-        timedelta | None,
-        Option(help="How long bodies are kept after delivery, as 7d; 0s: as the road says."),
-    ] = None,
 ) -> None:
-    """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
-    their values."""
-    data: dict[str, Any] = {"url": url}
-    if sign:
-        data["secrets"] = _keys()
-    if header:
-        data["headers"] = dict(named_value("--header", each) for each in header)
-    if reject is not None:
-        data["reject"] = reject
-    spans = {"timeout": timeout, "connect_timeout": connect_timeout}
-    spans["keep_bodies"] = keep_bodies
-    data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
-    _tell(call, call.ask("POST", "/v1/endpoints", data=data))
+    """Make an endpoint, and print its secret, this once."""
+    data = {"url": url, "ordered": ordered, **_given(settings)}
+    _secret(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
-def _keys() -> list[str]:
-    given = os.environ.get("POSTROAD_SECRET")
-    if given is None:
-        raise BadInput(
-            "POSTROAD_SECRET is not set: put the keys there; if it is empty, signing ends"
-        )
-    return given.split()
+def _secret(call: Invocation, said: dict[str, Any]) -> None:
+    if call.printed(said):
+        return
+    out().print(f"endpoint: {said['id']}")
+    out().print(f"secret:   {said['secret']} (it is not shown again)")
 
 
-def show(call: Listing, url: Url) -> None:
-    """Show what is set for a webhook; of secrets only how many there are."""
-    if not url:
-        raise BadInput("give the webhook's URL, or list them: `postroad endpoint list`")
-    _tell(call, call.ask("GET", "/v1/endpoints", {"url": url}))
+def _given(settings: EndpointSettings) -> dict[str, Any]:
+    data: dict[str, Any] = {"types": settings.type, "channels": settings.channel}
+    data |= {name: getattr(settings, name) for name in ("description", "reject", "rate")}
+    for name, given in (("metadata", settings.metadata), ("headers", settings.header)):
+        data[name] = given and dict(named_value(f"--{name}", each) for each in given)
+    data["timeout"] = settings.timeout and settings.timeout.total_seconds()
+    data = {name: value for name, value in data.items() if value is not None}
+    if settings.filter is not None:
+        data["filter"] = _json(settings.filter)
+    return data
 
 
-def list_endpoints(
-    call: Listing,
-    limit: Limit = 100,
-    after: After = "",
-) -> None:
-    """List the webhooks that something is set for, without their secrets."""
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadInput("--filter is not JSON: see docs/guide/events.md") from None
+
+
+def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None:
+    """List the endpoints."""
     said = call.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
     if call.printed(said):
         return
     rows = [
         (
+            one["id"],
             one["url"],
-            one["secrets"],
-            ", ".join(one["headers"]),
-            ", ".join(map(str, one["reject"])),
-            f"{one['timeout_ms']} ms",
-            one["fault"],
+            ", ".join(one["types"]) or "*",
+            ", ".join(one["channels"]),
+            one["state"],
+            one["description"],
         )
         for one in said["endpoints"]
     ]
-    columns = ("webhook~~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
-    call.table(columns, rows, "nothing is set for any webhook: `postroad endpoint set`")
+    columns = ("endpoint", "url~", "types~", "channels~", "state", "description~")
+    call.table(columns, rows, "there are no endpoints: `postroad endpoint create`")
     more(said["after"])
 
 
-def delete(call: Invocation, url: Url) -> None:
-    """Delete what is set for a webhook. Its queue stays: what waits there is still sent."""
-    call.delete("/v1/endpoints", url, {"url": url})
+def show(call: Listing, id: Id) -> None:  # noqa: A002
+    """Show an endpoint; of secrets only how many there are."""
+    _tell(call, call.ask("GET", f"/v1/endpoints/{part(id)}"))
 
 
-def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
-    """List every try of a message: when, to which address, and what the server answered."""
-    said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
-    if call.printed(said):
-        return
-    columns = ("try#", "started", "outcome", "status#", "took#", "address", "fault~", "answer~")
-    rows = [
-        (
-            one["number"],
-            when(one["started_at_ms"]),
-            one["outcome"],
-            status_text(one["status"]),
-            f"{one['took_ms']} ms",
-            one["address"],
-            one["fault"],
-            one["answer"][:40],
-        )
-        for one in said
-    ]
-    call.table(columns, rows, "no try of it is in the log")
+def change(
+    call: Listing,
+    id: Id,  # noqa: A002
+    settings: EndpointSettings,
+    url: Annotated[str | None, Option(help="Another URL on the same server.")] = None,
+) -> None:
+    """Change an endpoint; options that are not given keep their values."""
+    data = _given(settings) | ({"url": url} if url else {})
+    if not data:
+        raise BadInput("nothing is to change: give an option, see `postroad endpoint set --help`")
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
 
 
-def _ladder(ladder: dict[str, Any]) -> str:
-    """A retry ladder in words."""
-    if ladder["type"] == "exponential":
-        base, cap = (duration_text(ladder[name]) for name in ("base_ms", "cap_ms"))
-        return f"{ladder['retries']} retries: {base}, then twice as long each time, at most {cap}"
-    return f"{ladder['retries']} retries: {', '.join(map(duration_text, ladder['delays_ms']))}"
+def enable(call: Listing, id: Id) -> None:  # noqa: A002
+    """Let an endpoint get events again, and send what waits."""
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data={"state": "enabled"}))
+
+
+def disable(
+    call: Listing,
+    id: Id,  # noqa: A002
+    reason: Annotated[str, Option(help="Why, for those who look at it.")] = "",
+) -> None:
+    """Let an endpoint get no events; what waits there is held."""
+    data = {"state": "disabled", "reason": reason}
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
+
+
+def rotate(
+    call: Invocation,
+    id: Id,  # noqa: A002
+    overlap: Annotated[
+        timedelta | None, Option(help="How long the old secret signs too, as 2d; else a day.")
+    ] = None,
+) -> None:
+    """Give an endpoint a new secret, and print it, this once."""
+    data = {} if overlap is None else {"overlap": overlap.total_seconds()}
+    _secret(call, call.ask("POST", f"/v1/endpoints/{part(id)}/rotate", data=data))
+
+
+def delete(call: Invocation, id: Id) -> None:  # noqa: A002
+    """Delete an endpoint; what waits for it is cancelled."""
+    call.delete(f"/v1/endpoints/{part(id)}", id)
 
 
 def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
-    kept = duration_text(said["keep_bodies_ms"]) if said["keep_bodies_ms"] else "as the road says"
+    ends = said["secret_ends_at_ms"]
     call.facts(
         [
-            ("webhook", said["url"]),
-            ("signing keys", said["secrets"]),
+            ("endpoint", said["id"]),
+            ("url", said["url"]),
+            ("description", said["description"] or "none"),
+            ("state", " ".join(filter(None, (said["state"], said["reason"])))),
+            ("types", ", ".join(said["types"]) or "all"),
+            ("channels", ", ".join(said["channels"]) or "any"),
+            ("filter", "none" if said["filter"] is None else json.dumps(said["filter"])),
+            ("secrets", f"{said['secrets']}, one until {when(ends)}" if ends else said["secrets"]),
             ("headers", ", ".join(said["headers"]) or "none"),
-            ("rejected by", ", ".join(map(str, said["reject"])) or "none"),
-            ("to connect", f"{said['connect_timeout_ms']} ms"),
+            ("rate", said["rate"] or "no limit"),
+            ("ordered", "yes" if said["ordered"] else "no"),
             ("in all", f"{said['timeout_ms']} ms"),
-            ("ladder", _ladder(said["ladder"])),
-            ("bodies kept", kept),
+            ("queue", said["queue"]),
         ]
     )

@@ -12,7 +12,7 @@ from postroad.remote.api_request import part
 Rate = Annotated[
     str, Argument(help="As 50/s, or 50/s,1000/h for several windows; none lifts the limit.")
 ]
-EveryTenant = Annotated[bool, Option("--every-tenant", help="For the lanes of every tenant.")]
+Everywhere = Annotated[bool, Option("--everywhere", help="For the lanes of every tenant.")]
 
 
 class LimitFlags(SharedOptions, frozen=True):
@@ -25,7 +25,7 @@ class LimitFlags(SharedOptions, frozen=True):
     lanes: Annotated[str, Option(help="A pattern of TRANSPORT:SERVER, as 'smtp:*.google.com'.")] = (
         ""
     )
-    every_tenant: EveryTenant = False
+    everywhere: Everywhere = False
 
 
 def add(app: Group) -> None:
@@ -45,8 +45,8 @@ def limit(
             raise BadInput("a named limit is for --lanes: leave the queue and --lane out")
         _named(call, rate, how, wish)
         return
-    if how.lanes or how.every_tenant:
-        raise BadInput("--lanes and --every-tenant are for a limit with a --name")
+    if how.lanes or how.everywhere:
+        raise BadInput("--lanes and --everywhere are for a limit with a --name")
     kind, which = meant(queue, lane)
     wish |= {kind: which, "rate": None if rate == "none" else rate}
     said = call.ask("POST", f"/v1/{kind}s:limit", data=wish)
@@ -55,12 +55,12 @@ def limit(
 
 def _named(call: Invocation, rate: str, how: LimitFlags, wish: dict[str, Any]) -> None:
     if rate == "none" and not how.hours:
-        query = {"every_tenant": "true"} if how.every_tenant else {}
+        query = {"everywhere": "true"} if how.everywhere else {}
         _ = call.ask("DELETE", f"/v1/limits/{part(how.name)}", query)  # a refusal is raised
         call.reply({"deleted": how.name}, f"lifted: {how.name}")
         return
     wish |= {"name": how.name, "lanes": how.lanes, "rate": "" if rate == "none" else rate}
-    said = call.ask("POST", "/v1/limits", data=wish | {"every_tenant": how.every_tenant})
+    said = call.ask("POST", "/v1/limits", data=wish | {"everywhere": how.everywhere})
     call.reply(said, f"{said['name']} for {said['lanes']} from now on: {_words(rate, how)}")
 
 

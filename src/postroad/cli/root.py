@@ -11,6 +11,7 @@ from postroad.cli import (
     demo,
     doctor,
     endpoints,
+    events,
     figures,
     keys,
     limits,
@@ -19,6 +20,7 @@ from postroad.cli import (
     messages,
     privacy,
     queues,
+    rules,
     serving,
     settings,
     stats,
@@ -26,6 +28,7 @@ from postroad.cli import (
     suppressions,
     tokens,
     top,
+    webhooks,
 )
 from postroad.cli.options import Group
 from postroad.cli.printing import out
@@ -40,7 +43,10 @@ GROUPS = (
     dead,
     queues,
     limits,
+    rules,
+    webhooks,
     endpoints,
+    events,
     top,
     stats,
     figures,

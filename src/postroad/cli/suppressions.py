@@ -1,5 +1,6 @@
 """`postroad suppression`: recipients that are not sent to."""
 
+import sys
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -17,6 +18,7 @@ from postroad.cli.command import (
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, more, pieces, when
 from postroad.model.errors import BadInput
+from postroad.model.mail_report import BYTES_MAX
 
 if TYPE_CHECKING:
     from postroad.app import Postroad
@@ -33,7 +35,7 @@ NDJSON_NAMES: Final = (".ndjson", ".jsonl", ".json")
 def add(app: Group) -> None:
     """Add the commands for suppression lists."""
     commands: Commands = {"add": put, "remove": remove, "list": list_entries}
-    commands |= {"import": import_file, "export": export}
+    commands |= {"import": import_file, "export": export, "report": report}
     text = "Suppression lists: recipients that are not sent to."
     add_group(app, "suppression", "Campaigns", text, commands, otherwise="list")
 
@@ -130,6 +132,21 @@ def export(
     data = _query(format=form, reason=reason, everywhere=everywhere)
     with call.connect() as road:
         road.pour("/v1/suppressions:export", data, lambda piece: pieces([piece]))
+
+
+def report(
+    call: Invocation,
+    file: Annotated[Path, Argument(help="The mail as it came; - is standard input.")],
+    to: Annotated[str, Option(help="The address that it was sent to.")] = "",
+) -> None:
+    """Take a mail that came back: a bounce or a complaint. Mail servers can pipe them here."""
+    try:
+        mail = sys.stdin.buffer.read(BYTES_MAX) if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}") from None
+    said = call.ask("POST", "/v1/suppressions:report", _query(to=to), mail[:BYTES_MAX])
+    text = f"{said['reports']} reports, {said['suppressed']} suppressed, {said['ignored']} ignored"
+    call.reply(said, text)
 
 
 def _query(**given: Any) -> dict[str, Any]:

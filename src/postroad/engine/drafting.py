@@ -11,6 +11,8 @@ from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, shard_of
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
+from postroad.model.hours import ZONE, check_zone
+from postroad.model.near_names import nearest
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 
@@ -49,6 +51,18 @@ class Send(Struct, frozen=True):
             _check_types(self)  # half a microsecond, which most sends are spared
 
 
+def make_send(queue: str, body: object, options: Mapping[str, object]) -> Send:
+    """Return a Send with options; BadInput names one that there is not, and the nearest."""
+    try:
+        return Send(queue, body, **options)  # type: ignore[arg-type]
+    except TypeError:
+        known = Send.__struct_fields__
+        for name in options.keys() - known:
+            hint = nearest(name, known[2:]) or f": give {', '.join(known[2:])}"
+            raise BadInput(f"send: there is no {name}={hint}") from None
+        raise
+
+
 def as_send(given: object) -> Send:
     """Return what a sender gives, a Send or a pair of queue and body, as a Send."""
     if isinstance(given, Send):
@@ -67,7 +81,8 @@ def _check_types(send: Send) -> None:
             raise BadInput(f"{name}={given!r:.100}: give a text")
         if not given and name in KEYS:
             raise BadInput(f"{name} is empty: give one, or leave it out")
-    if not isinstance(send.priority, int):
+    priority: object = send.priority
+    if isinstance(priority, bool) or not isinstance(priority, int):
         raise BadInput(f"priority={send.priority!r}: give a whole number")
     if not isinstance(send.headers or {}, Mapping):
         raise BadInput(f"headers= is a {type(send.headers).__name__}: give a dict of texts")
@@ -114,6 +129,8 @@ def _check_keys(send: Send) -> None:
 
 def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
     headers = dict(send.headers) if send.headers else {}
+    if ZONE in headers:
+        _ = check_zone(headers[ZONE])  # raises
     if isinstance(send.body, bytes):
         body = send.body
         headers = RAW | headers

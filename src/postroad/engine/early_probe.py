@@ -23,7 +23,8 @@ class EarlyProbe(Struct, gc=False):
 
     def probe_at_ms(self, circuit: Circuit) -> int:
         """When the next probe of an open circuit may go."""
-        return self.at_ms if self._new_traffic else circuit.until_ms
+        early = self._new_traffic and not circuit.is_held
+        return self.at_ms if early else circuit.until_ms
 
     def is_soon(self, circuit: Circuit, now_ms: int) -> bool:
         """Whether to keep the lane for a probe of which its next owner would not know."""

@@ -32,6 +32,7 @@ from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
+from postroad.rules.rule_book import RuleBook
 
 CLOSE_S: Final = 1.0
 """How long `close` waits for runners that did not end with `stop`."""
@@ -93,7 +94,8 @@ class Engine:
             put=self.recorder.put,
             capacity_freed=self._capacity_freed,
         )
-        self._runners = Runners(deps, chance, self._runner_ended, self._rest)
+        self.rules = RuleBook(store, log)
+        self._runners = Runners(deps, chance, self.rules, self._runner_ended, self._rest)
         take_in, start = self._reader.take_in, self._runners.line_up
         self._claims = LaneClaims(store, owner, limits, owned, take_in, start, self._pump)
         self.pollers = Pollers(store, limits, log, self._claim, owned.calm.set)

@@ -103,12 +103,16 @@ class EngineLog:
         if change is None or change.circuit.is_open == old.is_open:
             return  # a probe failed: it stays open
         if change.circuit.is_open:
-            facts = _lane_facts(lane, reason=change.circuit.reason[:ERROR_MAX])
-            self._gathering.add(self._count_and_warn, "circuit opened", {}, lambda: facts)
+            held = change.circuit.is_held
+            more = {"until": moment(change.circuit.until_ms)} if held else {}
+            facts = _lane_facts(lane, reason=change.circuit.reason[:ERROR_MAX], **more)
+            event = "lane held by an answer rule" if held else "circuit opened"
+            self._gathering.add(self._count_and_warn, event, {}, lambda: facts)
             return
         open_ms = self._store.clock.now_ms() - old.since_ms
-        facts = _lane_facts(lane, away=duration_text(open_ms))
-        self._gathering.add(self._count_and_inform, "circuit closed", {}, lambda: facts)
+        event, span = ("lane goes on", "held") if old.is_held else ("circuit closed", "away")
+        facts = _lane_facts(lane, **{span: duration_text(open_ms)})
+        self._gathering.add(self._count_and_inform, event, {}, lambda: facts)
 
     def _block(self, queue: Queue, old: Block | None, new: Block | None) -> None:
         if new is None:

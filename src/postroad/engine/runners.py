@@ -18,7 +18,9 @@ from postroad.engine.suspect_isolation import SuspectIsolation
 from postroad.engine.waiting_lanes import WaitingLanes
 from postroad.model.entities import Message
 from postroad.model.ids import to_text
+from postroad.model.outcome import Kind
 from postroad.ports.clock import Chance
+from postroad.ports.rules import AnswerRules
 from postroad.ports.transport import BEAT
 
 YIELD_AFTER: Final = 64
@@ -42,6 +44,7 @@ class Runners:
         self,
         deps: AttemptDeps,
         chance: Chance,
+        rules: AnswerRules,
         ended: Callable[["asyncio.Task[None]"], None],
         after: Callable[[LaneWorker], None],
     ) -> None:
@@ -56,6 +59,7 @@ class Runners:
         self._log = deps.log
         self._logs_attempts = deps.log.is_enabled_for(logging.DEBUG)
         self._chance = chance
+        self._rules = rules
         self._ended = ended
         self._after = after
         self._starting: set[LaneWorker] = set()
@@ -166,6 +170,9 @@ class Runners:
                 outcome = await attempt.run(task, started_s)
             finally:
                 admission.ended(message)
+            if outcome is not None and outcome.kind is not Kind.delivered:
+                lane = worker.lane
+                outcome = await self._rules.apply(lane.key, lane.id, message, outcome)
             now_ms, now_s = clock.now_ms(), clock.steady_s()
             if outcome is not None:
                 if self._capacity.reduced_pools and outcome.answered:

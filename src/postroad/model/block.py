@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from postroad.model.ladder import MINUTE_MS, jittered_ms
 from postroad.model.outcome import Outcome
+from postroad.model.ruling import RuleAction
 from postroad.model.states import NEVER
 
 
@@ -70,6 +71,8 @@ def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -
         return old
     streak = same.streak + 1 if same else 1
     wait_ms = max(backoff.wait_ms(streak, draw), outcome.after_ms)
+    if outcome.ruling is not None and outcome.ruling.do is RuleAction.hold_queue:
+        wait_ms = outcome.ruling.lasts_ms
     since_ms = same.since_ms if same else now_ms
     # The latest end counts, whichever kind it came from.
     until_ms = max(now_ms + wait_ms, old.until_ms if old else 0)

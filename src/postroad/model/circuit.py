@@ -1,5 +1,6 @@
 """The circuit of a lane. While its server is away, one probe per interval is sent, and with new
-traffic one per quarter of it."""
+traffic one per quarter of it. An answer rule opens it, too, for a time that new traffic does not
+shorten."""
 
 from typing import Final
 
@@ -27,8 +28,19 @@ class Circuit(Struct, frozen=True, gc=False):
         """Open: nothing goes out but one probe when `until_ms` has passed."""
         return self.opened > 0
 
+    @property
+    def is_held(self) -> bool:
+        """Open because an answer rule holds the lane, and not since its server is away."""
+        return self.opened > 0 and not self.strikes
+
 
 CLOSED: Final = Circuit()
+
+
+def held(circuit: Circuit, reason: str, now_ms: int, lasts_ms: int) -> Circuit:
+    """Return the circuit of a lane that an answer rule holds; of several ends the latest counts."""
+    until_ms = max(now_ms + lasts_ms, circuit.until_ms if circuit.is_held else 0)
+    return Circuit(0, 1, until_ms, now_ms, reason)
 
 
 def after_no_answer(
@@ -54,5 +66,7 @@ def early_ms(circuit: Circuit, now_ms: int) -> int:
     """After a failed probe: from when on new traffic may have the next one. A server that was away
     for d seconds gets one within d / 3 + 2 s; without traffic it is 1.7 d + 2.5 s. However much
     traffic there is, it costs four probes an interval at most, instead of one."""
+    if circuit.is_held:
+        return circuit.until_ms
     quarter_ms = UNREACHABLE_LANE.interval_ms(circuit.opened) // EARLY_PARTS
     return min(circuit.until_ms, now_ms + max(EARLY_LEAST_MS, quarter_ms))

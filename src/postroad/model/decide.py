@@ -13,10 +13,11 @@ from postroad.model.block import (
     disabled,
     queue_block,
 )
-from postroad.model.circuit import CLOSED, Circuit, after_no_answer
+from postroad.model.circuit import CLOSED, Circuit, after_no_answer, held
 from postroad.model.entities import Message, Policy, Rung
 from postroad.model.ladder import jittered_ms
 from postroad.model.outcome import Kind, Outcome
+from postroad.model.ruling import RuleAction
 from postroad.model.states import DeadReason
 
 
@@ -82,7 +83,7 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
                 unblock=unblock and block is None,
             )
         case Kind.failed:
-            return _climb(message, at, circuit, unblock=unblock)
+            return _climb(message, at, circuit, unblock=unblock, after_ms=outcome.after_ms)
         case Kind.unknown:
             if at.policy.at_most_once:
                 return Next(Move.doubt, message.level, circuit=circuit)
@@ -91,10 +92,7 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
             due_ms = at.now_ms + outcome.after_ms
             return Next(Move.wait, message.level, due_ms, circuit=circuit, unblock=unblock)
         case Kind.quota:
-            block = queue_block(at.block, outcome, at.now_ms, at.draw)
-            if outcome.disables:
-                block = disabled(outcome.error, at.now_ms)
-            return Next(Move.stay, message.level, circuit=circuit, block=block)
+            return _quota(message, outcome, at, circuit)
         case Kind.unreachable:
             return _unreachable(message, outcome, at, circuit)
 
@@ -118,19 +116,34 @@ def _lifts(at: Situation) -> bool:
 def _circuit(outcome: Outcome, at: Situation) -> Circuit:
     if outcome.kind in (Kind.unreachable, Kind.unknown):
         return after_no_answer(at.circuit, outcome.error, at.now_ms, at.draw, probe=at.probe)
+    if at.circuit.is_held and at.now_ms < at.circuit.until_ms:
+        return at.circuit  # it was in flight when the lane was held
     # A forbidden address is a failure that says nothing about the server.
     return CLOSED if outcome.answered else at.circuit
 
 
-def _climb(message: Message, at: Situation, circuit: Circuit, *, unblock: bool) -> Next:
+def _climb(
+    message: Message, at: Situation, circuit: Circuit, *, unblock: bool, after_ms: int = 0
+) -> Next:
     level = message.level + 1
     if level > at.policy.ladder.retries:
         if at.rung.ordered and not at.policy.skip_exhausted:
             return Next(Move.hold, message.level, circuit=circuit, unblock=unblock)
         reason = DeadReason.exhausted
         return Next(Move.die, message.level, reason=reason, circuit=circuit, unblock=unblock)
-    due_ms = at.now_ms + jittered_ms(at.policy.ladder.delay_ms(level), at.draw)
+    due_ms = at.now_ms + (after_ms or jittered_ms(at.policy.ladder.delay_ms(level), at.draw))
     return Next(Move.climb, level, due_ms, circuit=circuit, unblock=unblock)
+
+
+def _quota(message: Message, outcome: Outcome, at: Situation, circuit: Circuit) -> Next:
+    ruling = outcome.ruling
+    if ruling is not None and ruling.do is RuleAction.hold_lane:
+        circuit = held(at.circuit, outcome.error, at.now_ms, ruling.lasts_ms)
+        return Next(Move.stay, message.level, circuit=circuit)
+    block = queue_block(at.block, outcome, at.now_ms, at.draw)
+    if outcome.disables:
+        block = disabled(outcome.error, at.now_ms)
+    return Next(Move.stay, message.level, circuit=circuit, block=block)
 
 
 def _unreachable(message: Message, outcome: Outcome, at: Situation, circuit: Circuit) -> Next:

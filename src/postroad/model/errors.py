@@ -80,8 +80,35 @@ class UnknownLane(BadInput):
 
 
 class UnknownMessage(BadInput):
-    """No message of that id is known. Check the id; finished messages are forgotten after their
-    retention."""
+    """No message of that id is known. Check the id; finished ones go after their retention."""
+
+
+class UnknownEndpoint(BadInput):
+    """No endpoint of that id is known. List endpoints to find it."""
+
+
+class UnknownEvent(BadInput):
+    """No event of that id is known. Check the id; events are forgotten after their retention."""
+
+
+class UnknownEventType(BadInput):
+    """The road has event types, and none of that name. Add it, or correct the name."""
+
+
+class EventTypeArchived(BadInput):
+    """The event type is archived: nothing of it is published. Use another, or unarchive it."""
+
+
+class BadFilter(BadInput):
+    """A filter of an endpoint is malformed, too deep or too large. Write it as the text says."""
+
+
+class BadSchema(BadInput):
+    """A JSON Schema cannot be used: malformed, too large, or with a reference to elsewhere."""
+
+
+class SchemaMismatch(BadInput):
+    """The body of an event does not fit its schema at the JSON pointer that the text names."""
 
 
 class UnknownToken(BadInput):
@@ -99,6 +126,10 @@ class UnknownSuppression(BadInput):
 
 class UnknownMailbox(BadInput):
     """No mailbox of that name is known. List mailboxes to find it, or make one."""
+
+
+class UnknownRule(BadInput):
+    """No answer rule of that name is known. List rules to find it, or put one."""
 
 
 class UnknownLimit(BadInput):

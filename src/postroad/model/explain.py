@@ -23,6 +23,7 @@ from postroad.model.next_step import (
     ENDS,
     LATE_MS,
     PACE,
+    RULED,
     WAITS_FOR,
     ActiveBlock,
     BlockScope,
@@ -265,8 +266,9 @@ def _next_step(
         return NextStep(NextKind.held, many.stuck)
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, oldest_ms, *ends])
-    if any((hold.scope, hold.kind) == AWAY for hold in holds):
-        return NextStep(NextKind.probe, ENDS[AWAY], not_before_ms)
+    for place in (AWAY, RULED):
+        if any((hold.scope, hold.kind) == place for hold in holds):
+            return NextStep(NextKind.probe, ENDS[place], not_before_ms)
     if block is not None:
         return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)
     if any(hold.kind == PACE for hold in holds):

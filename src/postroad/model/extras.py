@@ -10,6 +10,7 @@ EXTRAS: Final = {
     "dns": "mail",
     "h11": "server",
     "jinja2": "server",
+    "jsonschema_rs": "events",
     "pamqp": "rabbitmq",
     "picows": "server",
     "prometheus_client": "server",

@@ -26,7 +26,9 @@ def because_of_lane(*, paused: bool, circuit: Circuit) -> str:
     """Say what holds all messages of a lane; "" is nothing."""
     if paused:
         return "lane paused"
-    return f"circuit open: {circuit.reason}" if circuit.is_open else ""
+    if not circuit.is_open:
+        return ""
+    return f"{'lane held' if circuit.is_held else 'circuit open'}: {circuit.reason}"
 
 
 def because_of_all(reasons: Iterable[str]) -> str:

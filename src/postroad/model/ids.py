@@ -1,4 +1,4 @@
-"""Message ids: 63 bits, ordered by time, made where the message is sent."""
+"""Ids of messages, events and endpoints: 63 bits, ordered by time, made where they are used."""
 
 from postroad.model.errors import UnknownMessage
 
@@ -41,10 +41,15 @@ def first_after(moment_ms: int) -> int:
 
 
 def to_text(number: int) -> str:
-    """Return the id as users see it."""
+    """Return a message's id as users see it."""
+    return PREFIX + to_digits(number)
+
+
+def to_digits(number: int) -> str:
+    """Return the digits of an id."""
     # Two digits at once: every receipt has one, and thirteen single ones took 4 µs.
     return (
-        f"{PREFIX}{ALPHABET[number >> 60 & 31]}{PAIRS[number >> 50 & 1023]}"
+        f"{ALPHABET[number >> 60 & 31]}{PAIRS[number >> 50 & 1023]}"
         f"{PAIRS[number >> 40 & 1023]}{PAIRS[number >> 30 & 1023]}{PAIRS[number >> 20 & 1023]}"
         f"{PAIRS[number >> 10 & 1023]}{PAIRS[number & 1023]}"
     )
@@ -80,14 +85,22 @@ def key_number(text: str) -> int | None:
 
 
 def to_number(text: str) -> int:
-    """Return the id as the store keeps it."""
-    digits = text[: len(PREFIX) + DIGITS + 1].removeprefix(PREFIX)
-    known = set(digits) <= set(ALPHABET) and digits[:1] < "8"  # 63 bits
-    if not (text.startswith(PREFIX) and len(digits) == DIGITS and known):
+    """Return a message's id as the store keeps it."""
+    number = read_id(text, PREFIX)
+    if number is None:
         raise UnknownMessage(
             f"{text[:40]!r} is not a message id; ids look like {PREFIX}{'0' * DIGITS}, as in a "
             "receipt"
         )
+    return number
+
+
+def read_id(text: str, prefix: str) -> int | None:
+    """Read an id behind its prefix; None when it is none."""
+    digits = text[: len(prefix) + DIGITS + 1].removeprefix(prefix)
+    known = set(digits) <= set(ALPHABET) and digits[:1] < "8"  # 63 bits
+    if not (text.startswith(prefix) and len(digits) == DIGITS and known):
+        return None
     number = 0
     for digit in digits:
         number = (number << 5) | ALPHABET.index(digit)

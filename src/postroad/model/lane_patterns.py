@@ -9,7 +9,8 @@ STARS_MAX: Final = 8
 
 
 def check_pattern(pattern: str) -> str:
-    """Return the pattern; BadInput when it cannot be one. `*` is any text, `?` one character."""
+    """Return the pattern; BadInput when it cannot be one. `*` is any text, `?` one character, and
+    `*.google.com` means google.com as well."""
     if not checked("lanes", pattern) or not pattern.isprintable():
         raise BadInput(f"lanes {pattern!r}: write TRANSPORT:SERVER, as 'smtp:*.google.com'")
     if pattern.count("*") > STARS_MAX:
@@ -24,9 +25,19 @@ def lane_name(transport: str, server: str) -> str:
     return f"{transport}:{server}"
 
 
+def without_dot(pattern: str) -> str:
+    """Return the pattern for the name itself: `*.google.com` means google.com, too."""
+    return pattern.replace(":*.", ":").replace("//*.", "//")
+
+
 def matches(pattern: str, name: str) -> bool:
-    """Whether the pattern means this lane. Going back to the last star alone is enough, and takes
-    at most len(pattern) * len(name) steps."""
+    """Whether the pattern means this lane."""
+    return _matches(pattern, name) or _matches(without_dot(pattern), name)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Go back to the last star alone: that is enough, and takes at most len(pattern) * len(name)
+    steps."""
     at = place = 0
     star, resume = -1, 0
     while at < len(name):

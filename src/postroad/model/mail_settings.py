@@ -15,3 +15,9 @@ class MailSettings(Struct, metaclass=NamesChecked, frozen=True):
     """Who mails are from that do not say it, as `Shop <shop@example.com>`."""
     allow: tuple[str, ...] = ()
     """Networks (CIDR) that mail servers may be in although they are private or special."""
+    public_url: str = ""
+    """Where recipients reach this server, as `https://road.example.com`: unsubscribe links of
+    campaigns go there. Empty: mails have none."""
+    bounce_domain: str = ""
+    """The domain of return paths, as `bounces.example.com`: each mail has its own, so that a bounce
+    names it. Empty: bounces go to the sender."""

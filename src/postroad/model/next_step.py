@@ -27,6 +27,7 @@ LEASE_MS: Final = Tuning().lease_ms
 
 PACE: Final = "pace"
 HOURS: Final = "hours"
+HELD: Final = "held"
 
 
 class BlockScope(StrEnum):
@@ -42,7 +43,7 @@ class ActiveBlock(Struct, frozen=True):
 
     scope: BlockScope
     kind: str
-    """retry, scheduled, later, order, pace, hours; or a BlockKind."""
+    """retry, scheduled, later, order, pace, hours, held; or a BlockKind."""
     reason: str
     since_ms: int
     until_ms: int | None
@@ -173,7 +174,7 @@ def blocks_on_lane(lane: LaneState) -> list[ActiveBlock]:
         )
     circuit = lane.circuit
     if circuit.is_open:
-        kind, reason = BlockKind.unreachable, circuit.reason
+        kind, reason = HELD if circuit.is_held else BlockKind.unreachable, circuit.reason
         found.append(ActiveBlock(BlockScope.lane, kind, reason, circuit.since_ms, circuit.until_ms))
     return found
 
@@ -232,7 +233,8 @@ def _attempt(
         # Its success lifts the queue's `unreachable` block too, before that one's own end.
         lifts = block is not None and block.kind is BlockKind.unreachable
         first_ms = max(now_ms, live.due_ms, lane.circuit.until_ms)
-        return NextStep(NextKind.probe, ENDS[AWAY], first_ms if lifts else not_before_ms)
+        why = ENDS[RULED if lane.circuit.is_held else AWAY]
+        return NextStep(NextKind.probe, why, first_ms if lifts else not_before_ms)
     if block is not None:
         return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)
     exact = _is_exact(facts, live, now_ms)
@@ -277,7 +279,9 @@ def overdue(
 
 
 AWAY: Final = (BlockScope.lane, "unreachable")
+RULED: Final = (BlockScope.lane, HELD)
 ENDS: Final = {
+    RULED: "an answer rule holds its lane: then one try goes first and decides",
     AWAY: "its server cannot be reached: one probe an interval goes out and decides, sooner when "
     "new messages come",
     (

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
+from postroad.model.ruling import Ruling
 from postroad.model.try_details import TryDetails
 
 SHORT_MS: Final = 1_000
@@ -55,6 +56,8 @@ class Outcome(Struct, frozen=True, gc=False):
     details: TryDetails | None = None
     """What the attempt log is to keep of it."""
     provider: ProviderAnswer = NO_ANSWER
+    ruling: Ruling | None = None
+    """What an answer rule says about it."""
 
     def __post_init__(self) -> None:
         # The one door for what transports heard: errors of tries, reasons of blocks and circuits.

@@ -5,7 +5,15 @@ from typing import Final
 
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
-from postroad.model.next_step import PACE, SILENT_MS, ActiveBlock, BlockScope, NextKind, NextStep
+from postroad.model.next_step import (
+    HELD,
+    PACE,
+    SILENT_MS,
+    ActiveBlock,
+    BlockScope,
+    NextKind,
+    NextStep,
+)
 from postroad.model.states import State
 from postroad.model.tries import Try
 from postroad.model.wording import duration_text, moment, public_name
@@ -120,4 +128,5 @@ def _held(holds: list[ActiveBlock], now_ms: int) -> str:
 LANE_WORDS: Final = {
     (BlockScope.lane, "paused"): "lane paused",
     (BlockScope.lane, "unreachable"): "circuit open",
+    (BlockScope.lane, HELD): "lane held",
 }

@@ -46,6 +46,8 @@ class Hook(Struct, frozen=True):
     connect_timeout_ms: int = 0
     timeout_ms: int = 0
     names: HeaderNames = HeaderNames()
+    url: str = ""
+    """Of an endpoint, whose queue is not named by its URL."""
 
 
 class HookSecrets(Struct, frozen=True):
@@ -53,6 +55,12 @@ class HookSecrets(Struct, frozen=True):
 
     secrets: tuple[str, ...] = ()
     headers: dict[str, str] = {}
+    ending: tuple[tuple[str, int], ...] = ()
+    """Secrets that were replaced and sign until a time."""
+
+    def live(self, now_ms: int) -> tuple[str, ...]:
+        """Return the secrets that sign now, the newest first."""
+        return (*self.secrets, *(secret for secret, ends_ms in self.ending if now_ms < ends_ms))
 
 
 class HookRow(Struct, frozen=True):

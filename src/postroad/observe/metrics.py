@@ -88,6 +88,10 @@ class Meter:
         """Count stored messages."""
         self._of(names.ACCEPTED).inc(count)
 
+    def published(self, endpoints: int) -> None:
+        """Count an event by whether any endpoint matched."""
+        self._of(names.EVENTS).labels("yes" if endpoints else "no").inc()
+
     def shed(self, count: int) -> None:
         """Count messages that were refused for lack of time or memory."""
         self._of(names.SHED).inc(count)

@@ -87,6 +87,12 @@ LANES: Final = Metric("postroad_lanes_owned", "gauge", (), "Lanes that this proc
 ACCEPTED: Final = Metric(
     "postroad_accepted_total", "counter", (), "Messages that this server accepted and stored"
 )
+EVENTS: Final = Metric(
+    "postroad_events_total",
+    "counter",
+    ("matched",),
+    "Events that this server published: `yes`, or `no` where no endpoint matched",
+)
 SHED: Final = Metric(
     "postroad_shed_total", "counter", (), "Messages refused since they could not be stored in time"
 )
@@ -115,5 +121,5 @@ BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
 METRICS: Final = (
     MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, FLEET_TRIES, FLEET_LATENESS, WORKERS, TRIES,
     TRY_SECONDS, QUERIES, LANES,
-    ACCEPTED, SHED, REQUESTS, REQUEST_SECONDS, HUB, BROKER, BUILD,
+    ACCEPTED, EVENTS, SHED, REQUESTS, REQUEST_SECONDS, HUB, BROKER, BUILD,
 )  # fmt: skip

@@ -32,6 +32,7 @@ from postroad.ports.privacy import PrivacyStore
 from postroad.ports.private_headers import HeaderStore
 from postroad.ports.recipients import Recipients
 from postroad.ports.rollups import Rollups
+from postroad.ports.rules import RuleStore
 from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
@@ -127,7 +128,7 @@ class Readers(Lists, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
     """Queries, figures, tokens, the audit log, webhook settings: what is kept beside messages."""
 
 
-class Kept(Readers, HeaderStore, PrivacyStore, SuppressionLists, Protocol):
+class Kept(Readers, HeaderStore, PrivacyStore, SuppressionLists, RuleStore, Protocol):
     """What is stored, beside the messages that wait."""
 
 

@@ -30,7 +30,7 @@ NOBODY_ELSE: Final = "tenant=None: a server answers for one tenant at a time, na
 
 class VerbCall(Struct, frozen=True):
     """The request that a verb is. Arguments that stand in the path as `{name}` go there, others
-    into the query of a GET or DELETE, or into the body of a POST."""
+    into the query of a GET or DELETE, or into the body of others."""
 
     method: str
     path: str
@@ -135,7 +135,7 @@ def request_of(client: RemoteClient, call: VerbCall, args: Args) -> ApiRequest:
     for name in [name for name in given if f"{{{name}}}" in path]:
         path = path.replace(f"{{{name}}}", part(str(given.pop(name))))
     headers = client.for_tenant(tenant)
-    if call.method == "POST":
+    if call.method in ("POST", "PUT", "PATCH"):
         return ApiRequest(call.method, path, {}, msgspec.json.encode(_plain(given)), headers)
     return ApiRequest(call.method, path, {k: _text(v) for k, v in given.items()}, b"", headers)
 

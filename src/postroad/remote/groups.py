@@ -3,7 +3,7 @@ verb without one is refused by name."""
 
 from typing import Final
 
-from postroad.remote import campaign_tables, tables
+from postroad.remote import campaign_tables, event_tables, tables
 from postroad.remote.calls import Verbs
 
 GROUPS: Final[dict[str, Verbs]] = {
@@ -11,6 +11,9 @@ GROUPS: Final[dict[str, Verbs]] = {
     "campaigns": campaign_tables.CAMPAIGNS,
     "credentials": campaign_tables.CREDENTIALS,
     "dead": tables.DEAD,
+    "endpoints": event_tables.ENDPOINTS,
+    "event_types": event_tables.EVENT_TYPES,
+    "events": event_tables.EVENTS,
     "inspect": tables.INSPECTION,
     "lanes": tables.LANES,
     "limits": tables.LIMITS,

@@ -231,10 +231,10 @@ def _hook(args: Args) -> Args:
 
 
 WEBHOOKS: Final[Verbs] = {
-    "set": VerbCall("POST", "/v1/endpoints", again=True, shape=_hook),
-    "get": VerbCall("GET", "/v1/endpoints"),
-    "list": VerbCall("GET", "/v1/endpoints"),
-    "delete": VerbCall("DELETE", "/v1/endpoints"),
+    "set": VerbCall("PUT", "/v1/webhooks", again=True, shape=_hook),
+    "get": VerbCall("GET", "/v1/webhooks"),
+    "list": VerbCall("GET", "/v1/webhooks"),
+    "delete": VerbCall("DELETE", "/v1/webhooks"),
     "attempts": _attempts,
 }
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.endpoint import endpoint_id
+from postroad.model.event import event_id
 from postroad.model.ids import to_text
 from postroad.model.private_headers import shown
 from postroad.ports.privacy import Exported
@@ -14,7 +16,10 @@ from postroad.stores.statements import Row
 
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 MESSAGE_IDS: Final = ("id", "message_id")
-JSON_COLUMNS: Final = frozenset(("columns", "fields", "policy", "settings", "spec", "what"))
+OTHER_IDS: Final = {"endpoint_id": endpoint_id, "event_id": event_id}
+JSON_COLUMNS: Final = frozenset(
+    ("channels", "columns", "fields", "policy", "settings", "spec", "what")
+)
 
 
 class Export(Struct, frozen=True):
@@ -30,7 +35,9 @@ EXPORTS: Final = {
     "queue": Export(
         "name transport policy paused_at block_kind block_until block_reason", walks=True
     ),
-    "endpoint": Export("url settings", walks=True),
+    "webhook": Export("url settings", walks=True),
+    "endpoint": Export("endpoint_id url spec state reason failing_since made_at"),
+    "event": Export("event_id type channels made_at matched body"),
     "limit": Export("queue transport server credential name lanes rate cost hours zone"),
     "message": Export(
         "id queue accepted_at due expires_at level attempts order_key headers body",
@@ -93,6 +100,8 @@ def _row(how: Export, row: Row) -> Exported:
 
 
 def _value(name: str, value: Any) -> Exported:
+    if name in OTHER_IDS:
+        return {name: OTHER_IDS[name](value)}
     if name == "headers":
         return {name: _headers(value)}
     if name in JSON_COLUMNS or name == "body":

@@ -35,6 +35,10 @@ ERASED: Final[Mapping[str, str]] = {
     "campaign_import": "campaigns",
     "campaign": "campaigns",
     "credential": "campaigns",
+    "endpoint": "access",
+    "event": "events",
+    "event_key": "events",
+    "event_set": "its row stays: a version that is used again would let old matches in",
     "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
     "letter": "mailboxes",
     "mailbox": "mailboxes",
@@ -48,12 +52,15 @@ ERASED: Final[Mapping[str, str]] = {
     "pace": "queues, limits",
     "pace_count": "queues, limits",
     "pace_share": "queues, limits",
+    "answer_rule": "limits",
+    "rule_hit": "limits",
     "rollup": "figures",
     "audit": "audit: the lines stay, without what they name",
     "erasure": "its own row keeps a digest of the recipient",
 }
 """Tables, and the step that erases them."""
 HOLDS_NOTHING: Final[Mapping[str, str]] = {
+    "event_type": "types of events, of the road",
     "process": "engines of the fleet",
     "hub": "which process is the hub",
     "schedule": "timetables of the program",
@@ -128,13 +135,17 @@ def next_step(job: ErasureJob, done: Erased, now_ms: int) -> ErasureNote:
 
 
 def access(job: ErasureJob, now_ms: int) -> Slice:
-    """Tokens go first, so that nobody sends for the tenant; its campaigns are cancelled."""
+    """Tokens and endpoints go first, so that nobody sends for the tenant; its campaigns are
+    cancelled."""
+    whose = (job.subject.tenant, job.subject.recipient)
+    yield ErasureQuery("set_raise", (job.subject.tenant,))
+    endpoints = yield ErasureQuery("erase_endpoint", whose)
     if job.subject.recipient:
-        return Erased({})
+        return Erased({"endpoint": endpoints})
     tokens = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
     yield ErasureQuery("erase_stop_campaigns", (job.subject.tenant, now_ms))
     yield ErasureQuery("erase_stop_jobs", (job.subject.tenant,))
-    return Erased({"token": tokens})
+    return Erased({"token": tokens, "endpoint": endpoints})
 
 
 def messages(_job: ErasureJob, _now_ms: int) -> Slice:
@@ -196,6 +207,18 @@ def keys(job: ErasureJob, _now_ms: int) -> Slice:
     count = yield ErasureQuery("erase_idempotency", (*whose, _before(job), SLICE))
     bodies = yield ErasureQuery("erase_kept_body", (*whose, _before(job), SLICE))
     return Erased({"idempotency": count, "kept_body": bodies}, 0 if count or bodies else None)
+
+
+def events(job: ErasureJob, _now_ms: int) -> Slice:
+    """Events of a tenant with their bodies. Those that one recipient got were sent to others too,
+    and stay until their retention is over."""
+    if job.subject.recipient:
+        return Erased({})
+    erased = {}
+    for table in ("event_key", "event"):
+        values = (job.subject.tenant, _before(job), SLICE)
+        erased[table] = yield ErasureQuery(f"erase_{table}", values)
+    return Erased(erased, 0 if any(erased.values()) else None)
 
 
 def campaigns(job: ErasureJob, now_ms: int) -> Slice:
@@ -277,11 +300,11 @@ def queues(job: ErasureJob, now_ms: int) -> Slice:
 
 
 def limits(job: ErasureJob, _now_ms: int) -> Slice:
-    """Limits of a tenant's lanes."""
+    """Limits of a tenant's lanes, and its answer rules."""
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("pace_count", "pace_share", "pace"):
+    for table in ("pace_count", "pace_share", "pace", "answer_rule", "rule_hit"):
         erased[table] = yield ErasureQuery(f"erase_{table}", (job.subject.tenant,))
     return Erased(erased)
 
@@ -309,6 +332,7 @@ STEPS: Final = {
     "history": history,
     "dead": dead,
     "keys": keys,
+    "events": events,
     "named": named,
     "broker": broker,
     "campaigns": campaigns,

@@ -23,10 +23,11 @@ from postroad.ports.clock import LoopClock
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
-from postroad.sync import Face, blocking
+from postroad.sync import Face
 from postroad.testing.actors import Actor, Actors
 from postroad.testing.simloop import SimLoop
 from postroad.transports.job import plain
+from postroad.verbs.blocking import blocking
 from postroad.verbs.parts import Parts
 
 R = TypeVar("R")

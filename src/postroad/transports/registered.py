@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
 from postroad.model.mail_settings import MailSettings
 from postroad.model.webhook import WebhookRules
@@ -26,7 +27,7 @@ class ChannelParts(Struct, frozen=True):
     rules: WebhookRules
     idle: IdleConnections
     mail: MailSettings
-    links: MailLinks
+    ring: KeyRing
     resolve: Resolve | None = None
     names: DnsResolver | None = None
 
@@ -45,7 +46,7 @@ class ChannelParts(Struct, frozen=True):
             self.rules.deny,
             self.clock,
             self.idle,
-            links=self.links,
+            links=MailLinks(self.ring, self.mail.public_url, self.mail.bounce_domain),
             fetch=PolicyFile(http).fetch,
             resolve=self.resolve,
             resolver=self.names,

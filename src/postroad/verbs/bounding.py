@@ -17,6 +17,7 @@ C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 WORDS: Final[dict[type, str]] = {
     str: "a text",
+    bytes: "bytes",
     int: "a whole number",
     float: "a number",
     bool: "True or False",
@@ -42,7 +43,8 @@ class VerbParameter(Struct, frozen=True):
 
     def check(self, name: str, value: object) -> None:
         """Raise BadInput if the value is of a wrong type. Values are not shown: some are secret."""
-        many = str not in self.kinds and isinstance(value, str | bytes)
+        texts = tuple(kind for kind in self.kinds if kind in (str, bytes))
+        many = isinstance(value, str | bytes) and not isinstance(value, texts)
         if self.kinds and (not isinstance(value, self.kinds) or many):
             raise BadInput(f"{name}= is a {type(value).__name__}: give {_words(self.kinds)}")
         if self.items and isinstance(value, Collection) and not isinstance(value, str):

@@ -18,6 +18,7 @@ from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel, HasDefault, HasWindow
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
+from postroad.ports.rules import AnswerRules
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
 from postroad.transports.channels import ChannelTransport
@@ -28,6 +29,7 @@ from postroad.verbs.allowance import Allowance
 from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.mail_reports import MailReports
 from postroad.verbs.unsubscribing import Unsubscribing
 
 LEAVE_S: Final = 30.0
@@ -60,6 +62,7 @@ class CampaignService:
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.unsubscribing = Unsubscribing(road, self.store, MailLinks(ring))
+        self.reports = MailReports(road, self.store, MailLinks(ring))
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance, road
@@ -77,13 +80,14 @@ class CampaignService:
         owner: int,
         pace: Pace,
         figures: FigureGatherer,
+        rules: AnswerRules,
         drain_s: float,
         ended: Callable[[], None],
     ) -> AsyncIterator[CampaignWorker]:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
         road, log = self._road, self._log
-        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, owner, drain_s)
+        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, rules, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Protocol, TypedDict, Unpack
 
+import msgspec
 from msgspec.structs import replace
 
 from postroad.model.cursors import cursor, place_in
@@ -26,6 +27,7 @@ from postroad.model.recipients import may_name
 from postroad.model.states import NEVER, DeadReason
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.event_bodies import body_of
 from postroad.verbs.known_queues import check_queue
 from postroad.verbs.paging import check_page, span_ms
 
@@ -92,7 +94,9 @@ class DeadMessages:
         letter = await self._store.dead_letter(tenant, to_number(id))
         if letter is None:
             raise UnknownMessage(f"{id} is not in the dead set: see `postroad message show {id}`")
-        return replace(letter, headers=shown(letter.headers))
+        packed = msgspec.json.encode(letter.headers)
+        body = await body_of(self._store, packed, letter.body)
+        return replace(letter, headers=shown(letter.headers), body=body)
 
     async def replay(
         self,

@@ -25,6 +25,7 @@ from postroad.model.states import NEVER, State
 from postroad.ports.broker import HasBroker
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.event_bodies import body_of
 from postroad.verbs.message_search import Search
 from postroad.verbs.paging import PAGE_MAX, check_page, span_ms
 from postroad.verbs.send_again import (
@@ -174,7 +175,8 @@ class Messages:
         found = [unfinished] if unfinished else await self._store.bodies([number])
         for stored in found:
             if tenant in (None, stored.tenant):
-                return MessageContent(shown(headers_of(stored.headers)), stored.body)
+                body = await body_of(self._store, stored.headers, stored.body)
+                return MessageContent(shown(headers_of(stored.headers)), body)
         raise NoBody(
             f"no body of {id} is stored: see `postroad message show {id}` for what became of it"
         )

@@ -15,6 +15,7 @@ from postroad.model.private_headers import opened_headers
 from postroad.model.states import State
 from postroad.ports.bodies import StoredBody
 from postroad.ports.store import Store
+from postroad.verbs.event_bodies import with_bodies
 from postroad.verbs.receipts import Receipt
 
 AGAIN_OF: Final = "postroad-again-of"
@@ -100,7 +101,8 @@ class SendAgain:
 
     async def _bodies(self, numbers: Sequence[int], tenant: str | None) -> dict[int, StoredBody]:
         found = await self._store.bodies(numbers) if numbers else []
-        return {body.id: body for body in found if tenant in (None, body.tenant)}
+        own = [body for body in found if tenant in (None, body.tenant)]
+        return {body.id: body for body in await with_bodies(self._store, own)}
 
     async def _send(self, bodies: Sequence[StoredBody], key: str) -> list[Receipt]:
         return await self._send_many([self._again(body, key) for body in bodies]) if bodies else []

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from postroad.engine.drafting import Send, as_send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.durations import Duration
+from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.model.entities import DEFAULT_TENANT, Draft, Policy, Queue, QueueSpec
 from postroad.model.errors import (
     BadInput,
@@ -82,12 +83,12 @@ class Sending:
         self._bytes_max = allowance.body_bytes_max
         self._queues: dict[tuple[str, str], Queue] = {}
         self._far = store if isinstance(store, HandsOver) else None  # 3 µs to ask
-        self._ids = IdSequence(0)
+        self.ids = IdSequence(0)
         self._intake: Intake | None = None
 
     def open(self, owner: int) -> None:
         """Accept messages from now on."""
-        self._ids = IdSequence(owner)
+        self.ids = IdSequence(owner)
         self._intake = Intake(self._store)
 
     @property
@@ -264,7 +265,7 @@ class Sending:
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
-        return draft(send, queue, self._ids.next(now_ms), now_ms, self._bytes_max)
+        return draft(send, queue, self.ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
         """Draft the message of a timetable."""
@@ -300,6 +301,8 @@ class Sending:
     def _transport(self, name: str) -> Transport:
         scheme, mark, _ = name.partition("://")
         if not mark:
+            if name.startswith(QUEUE_PREFIX):
+                return self._transports["webhook"]
             return self._addressing.transport(name) or self._local
         transport = self._transports.get(SCHEMES.get(scheme, scheme))
         if transport is None or scheme == "webhook":
@@ -341,11 +344,14 @@ class Sending:
             if await self._store.find_queue(spec.tenant, spec.name) is None:
                 raise self._allowance.refusal(kept, spec.tenant)
 
-    async def open_webhook(self, tenant: str, url: str, policy: Policy, credential: str) -> Queue:
-        """Open a webhook's queue with this policy; a new one is on the lane of the credential."""
+    async def open_webhook(
+        self, tenant: str, url: str, policy: Policy, credential: str, name: str = ""
+    ) -> Queue:
+        """Open a webhook's queue, or an endpoint's by its `name`; new ones use the credential."""
         await self._vet(url, tenant)
         spec = self._spec(tenant, url)
-        spec = replace(spec, policy=policy, lane=replace(spec.lane, credential=credential))
+        lane = replace(spec.lane, credential=credential)
+        spec = replace(spec, name=name or url, policy=policy, lane=lane)
         await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)

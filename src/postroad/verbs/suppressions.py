@@ -22,6 +22,7 @@ from postroad.model.suppression import (
 )
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.mail_reports import MailReports, ReportTaken
 from postroad.verbs.paging import PAGE_MAX, check_page
 from postroad.verbs.tokens import check_tenant
 
@@ -49,8 +50,9 @@ class SuppressionVerbs:
     """Keep lists of recipients that are not sent to: one for each tenant, and with the tenant `*`
     one that holds for all."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, reports: MailReports) -> None:
         self._store = store
+        self._reports = reports
         self._clock = store.clock
         self.limits = ImportLimits()
 
@@ -130,6 +132,14 @@ class SuppressionVerbs:
         while batch := await asyncio.to_thread(next, batches, None):
             added += await self._store.suppress(batch)
         return ImportedSuppressions(rows, added, checked.invalid, tuple(checked.problems))
+
+    async def take_report(
+        self, mail: bytes, *, to: str = "", tenant: str = DEFAULT_TENANT
+    ) -> ReportTaken:
+        """Take a mail that came back: a bounce (RFC 3464) or a complaint (RFC 5965) about a message
+        of this road. Hard bounces and complaints put the recipient on the list. `to`: the address
+        that it was sent to."""
+        return await self._reports.take(mail, to, tenant)
 
     async def export(
         self, form: str = "csv", *, reason: str = "", tenant: str = DEFAULT_TENANT

@@ -85,7 +85,7 @@ class HookFacts(Struct, frozen=True):
 class HookPage(Struct, frozen=True):
     """A page of webhooks by URL. `after` is for the next page; "" is the end."""
 
-    endpoints: tuple[HookFacts, ...]
+    webhooks: tuple[HookFacts, ...]
     after: str = ""
 
 
@@ -117,7 +117,7 @@ class WebhookAdmin:
             raise BadUrl(f"{url!r} is not a webhook: give its URL, as in https://example.com/hook")
         queue = await self._store.find_queue(tenant, url)
         hook, secret = await self._known(queue)
-        hook, secret = _changed(hook, secret, options)
+        hook, secret = changed(hook, secret, options)
         total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
         policy = queue.policy if queue else self._transport.policy(url)
         ladder = check_ladder(options.get("ladder", policy.ladder))
@@ -127,10 +127,10 @@ class WebhookAdmin:
         if queue is None or policy != queue.policy:
             # A queue keeps the lane that it was made on (decision 037).
             authorization = "" if queue else secret.headers.get("authorization", "")
-            credential = await _credential(url, authorization)
+            credential = await credential_of(url, authorization)
             queue = await self._open_queue(tenant, url, policy, credential)
         # Without `was` it is always written.
-        _ = await self._store.write_hook(self._row(queue, hook, secret))
+        _ = await self._store.write_hook(sealed(queue.id, tenant, hook, secret, self._ring))
         self._transport.endpoints.forget()
 
     async def get(self, url: str, *, tenant: str = DEFAULT_TENANT) -> HookFacts:
@@ -177,7 +177,7 @@ class WebhookAdmin:
                     self._ring.check(row.key)
                     continue
                 hook, secret = open_row(row, self._ring, plain=True)
-                fresh = self._seal(row.queue, row.tenant, hook, secret)
+                fresh = sealed(row.queue, row.tenant, hook, secret, self._ring)
                 # One that was set meanwhile is sealed with the first key already.
                 done += await self._store.write_hook(fresh, was=row.sealed)
             after = rows[-1].queue
@@ -210,15 +210,15 @@ class WebhookAdmin:
             keep_bodies_ms=policy.keep_bodies_ms,
         )
 
-    def _row(self, queue: Queue, hook: Hook, secret: HookSecrets) -> HookRow:
-        return self._seal(queue.id, queue.tenant, hook, secret)
 
-    def _seal(self, queue: int, tenant: str, hook: Hook, secret: HookSecrets) -> HookRow:
-        sealed = self._ring.seal(msgspec.json.encode(secret), place(queue, tenant))
-        return HookRow(queue, tenant, msgspec.json.encode(hook), self._ring.first, sealed)
+def sealed(queue: int, tenant: str, hook: Hook, secret: HookSecrets, ring: KeyRing) -> HookRow:
+    """Return the row of a queue's settings, its secrets sealed."""
+    packed = ring.seal(msgspec.json.encode(secret), place(queue, tenant))
+    return HookRow(queue, tenant, msgspec.json.encode(hook), ring.first, packed)
 
 
-def _changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook, HookSecrets]:
+def changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook, HookSecrets]:
+    """Return the settings with what the options change."""
     if "secrets" in options:
         _ = Signer(options["secrets"])  # whether they can sign
         secret = replace(secret, secrets=tuple(options["secrets"]))
@@ -266,7 +266,7 @@ def _names(names: HeaderNames) -> HeaderNames:
     return HeaderNames(*given)
 
 
-async def _credential(url: str, authorization: str) -> str:
+async def credential_of(url: str, authorization: str) -> str:
     """A hash of the secret that tells lanes apart: slow to guess, the same in every process."""
     if not authorization:
         return ""

@@ -1,100 +1,125 @@
-"""Endpoints: how webhooks are called, and what came of each try. Secrets go in and never out."""
+"""Endpoints: the places that events are sent to. A secret is shown once, when it is made."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from postroad.api.bodies import HIDDEN, sees_bodies
 from postroad.api.paging import After, Limit
-from postroad.api.request import Request
-from postroad.api.routing import drop, fetch, give
+from postroad.api.request import Request, Response
+from postroad.api.routing import change, drop, fetch, give
 from postroad.model.ladder import Ladder
-from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
+from postroad.model.texts import ErrorText, Headers, Key, Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
-from postroad.model.webhook import Attempt, AttemptFacts, HeaderNames
-from postroad.verbs.webhooks import HookFacts, HookPage
+from postroad.model.webhook import HeaderNames
+from postroad.verbs.endpoint_facts import EndpointFacts, EndpointPage, NewEndpoint
 
-Address = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")]
-OneAddress = (
-    Annotated[
-        str,
-        Meta(min_length=1, max_length=QUEUE_MAX, description="One webhook's URL; without it, all"),
-    ]
-    | None
-)
+Types = Annotated[tuple[Name, ...], Meta(max_length=100)]
+Metadata = Annotated[dict[Name, Key], Meta(max_length=50)]
 
 
-class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change about a webhook; what is not named stays as it is. Times in seconds."""
+class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change about an endpoint; what is not named stays as it is. Times in seconds."""
 
-    url: QueueName
-    secrets: tuple[SecretText, ...] | UnsetType = UNSET
+    url: QueueName | UnsetType = UNSET
+    types: Types | UnsetType = UNSET
+    channels: Types | UnsetType = UNSET
+    filter: dict[QueueName, Any] | UnsetType | None = UNSET
+    description: ErrorText | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
     headers: Headers | UnsetType = UNSET
     reject: tuple[int, ...] | UnsetType = UNSET
     connect_timeout: float | UnsetType = UNSET
     timeout: float | UnsetType = UNSET
     names: HeaderNames | UnsetType = UNSET
     ladder: Ladder | UnsetType = UNSET
+    rate: Rate | UnsetType = UNSET
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+    state: Literal["enabled", "disabled"] | UnsetType = UNSET
+    reason: Name | UnsetType = UNSET
 
 
-class AttemptView(AttemptFacts, frozen=True):
-    """One try: what was sent, where to, and what came back."""
+class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """An endpoint to be made. Without `secret` one is made; times in seconds."""
 
-    headers: dict[str, str]
-    answer: str
-    """The beginning of it, as far as it is text."""
-    hidden: str = ""
-    """Why headers and answer are not shown."""
+    url: QueueName
+    types: Types = ()
+    channels: Types = ()
+    filter: dict[QueueName, Any] | None = None
+    description: ErrorText = ""
+    metadata: Metadata = {}
+    headers: Headers = {}
+    reject: tuple[int, ...] = ()
+    connect_timeout: float | UnsetType = UNSET
+    timeout: float | UnsetType = UNSET
+    names: HeaderNames = HeaderNames()
+    ladder: Ladder | UnsetType = UNSET
+    rate: Rate = ""
+    keep_bodies: Annotated[float, Meta(ge=0)] = 0
+    ordered: bool = False
+    secret: SecretText = ""
 
 
-@give("/v1/endpoints", scope=Scope.manage)
-async def endpoint_set(request: Request, asked: EndpointRequest) -> HookFacts:
-    """Set how a webhook is called, and make its queue when it is new."""
-    options: dict[str, Any] = structs.asdict(asked)
-    url = options.pop("url")
-    given = {name: value for name, value in options.items() if value is not UNSET}
-    webhooks, tenant = request.road.webhooks, request.tenant
-    await webhooks.set(url, tenant=tenant, **given)
-    return await webhooks.get(url, tenant=tenant)
+class RotateRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """For how many seconds the secret before signs too."""
+
+    overlap: Annotated[float, Meta(ge=0, le=7_776_000)] = 86_400.0
+
+
+def _given(asked: Struct) -> dict[str, Any]:
+    return {name: each for name, each in structs.asdict(asked).items() if each is not UNSET}
+
+
+@give("/v1/endpoints", scope=Scope.manage, status=201)
+async def endpoint_create(request: Request, asked: EndpointRequest) -> Response[NewEndpoint]:
+    """Make an endpoint. The answer has its secret, this once."""
+    options = _given(asked)
+    made = await request.road.endpoints.create(options.pop("url"), tenant=request.tenant, **options)
+    return Response(made, status=201, headers={"location": f"/v1/endpoints/{made.id}"})
 
 
 @fetch("/v1/endpoints", scope=Scope.read)
-async def endpoint_list(
-    request: Request, url: OneAddress = None, limit: Limit = 100, after: After = ""
-) -> HookFacts | HookPage:
-    """Show what is set for a webhook, or list all webhooks that something is set for. Secrets are
-    counted, not shown."""
-    webhooks, tenant = request.road.webhooks, request.tenant
-    if url is not None:
-        return await webhooks.get(url, tenant=tenant)
-    return await webhooks.list(limit=limit, after=after, tenant=tenant)
+async def endpoint_list(request: Request, limit: Limit = 100, after: After = "") -> EndpointPage:
+    """List the endpoints. Secrets are counted, not shown."""
+    return await request.road.endpoints.list(limit=limit, after=after, tenant=request.tenant)
 
 
-@drop("/v1/endpoints", scope=Scope.manage, status=204)
-async def endpoint_delete(request: Request, url: Address) -> None:
-    """Delete what is set for a webhook. Its queue stays: what waits is sent without it."""
-    await request.road.webhooks.delete(url, tenant=request.tenant)
+@fetch("/v1/endpoints/{id}", scope=Scope.read)
+async def endpoint_show(request: Request, id: str) -> EndpointFacts:  # noqa: A002
+    """Show an endpoint. Secrets are counted, not shown."""
+    return await request.road.endpoints.get(id, tenant=request.tenant)
 
 
-@fetch("/v1/messages/{id}/attempts", scope=Scope.read)
-async def attempts(request: Request, id: str) -> list[AttemptView]:  # noqa: A002
-    """List every try of a webhook's message, from the log, without secrets. What was sent and
-    answered is shown to tokens with the scope `bodies`."""
-    road, tenant = request.road, request.tenant
-    found = await road.webhooks.attempts(id, tenant=tenant)
-    if not found:
-        _ = await road.explain(id, tenant=tenant)  # whether there is such a message
-    return [_view(one, whole=sees_bodies(request)) for one in found]
+@change("/v1/endpoints/{id}", scope=Scope.manage)
+async def endpoint_change(request: Request, id: str, asked: EndpointChange) -> EndpointFacts:  # noqa: A002
+    """Change an endpoint. What waits stays, and a new URL must be on the same server."""
+    endpoints, tenant, options = request.road.endpoints, request.tenant, _given(asked)
+    state, reason = options.pop("state", ""), options.pop("reason", "")
+    facts = await endpoints.change(id, tenant=tenant, **options)
+    if state == "disabled":
+        facts = await endpoints.disable(id, reason=reason, tenant=tenant)
+    elif state == "enabled":
+        facts = await endpoints.enable(id, tenant=tenant)
+    return facts
 
 
-def _view(one: Attempt, *, whole: bool) -> AttemptView:
-    told: dict[str, Any] = structs.asdict(one)
-    del told["request"]
-    if not whole:
-        return AttemptView(**told | {"answer": ""}, headers={}, hidden=HIDDEN)
-    told["answer"] = one.answer.decode(errors="replace")
-    return AttemptView(**told, headers=one.headers)
+@give("/v1/endpoints/{id}/rotate", scope=Scope.manage)
+async def endpoint_rotate(request: Request, id: str, asked: RotateRequest) -> NewEndpoint:  # noqa: A002
+    """Give an endpoint a new secret, shown this once. The one before signs too for a while."""
+    endpoints = request.road.endpoints
+    return await endpoints.rotate(id, overlap=asked.overlap, tenant=request.tenant)
 
 
-ROUTES: Final = (endpoint_set, endpoint_list, endpoint_delete, attempts)
+@drop("/v1/endpoints/{id}", scope=Scope.manage, status=204)
+async def endpoint_delete(request: Request, id: str) -> None:  # noqa: A002
+    """Delete an endpoint. What waits for it is cancelled."""
+    await request.road.endpoints.delete(id, tenant=request.tenant)
+
+
+ROUTES: Final = (
+    endpoint_create,
+    endpoint_list,
+    endpoint_show,
+    endpoint_change,
+    endpoint_rotate,
+    endpoint_delete,
+)

@@ -4,15 +4,13 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from postroad.api.everywhere import Everywhere, whose
 from postroad.api.request import Request
 from postroad.api.routes.queues import Cost
 from postroad.api.routing import drop, fetch, give
-from postroad.model.errors import Forbidden
 from postroad.model.named_limits import NamedLimit
 from postroad.model.texts import NAME_MAX, Id, Lanes, Rate
 from postroad.model.tokens import EVERY_TENANT, Scope
-
-EveryTenant = Annotated[bool, Meta(description="For the lanes of every tenant")]
 
 
 class LimitRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,7 +23,7 @@ class LimitRequest(Struct, frozen=True, forbid_unknown_fields=True):
     cost: Cost = 1
     hours: Id = ""
     zone: Id = ""
-    every_tenant: EveryTenant = False
+    everywhere: Everywhere = False
 
 
 @give("/v1/limits", scope=Scope.manage, status=201)
@@ -39,7 +37,7 @@ async def limit_put(request: Request, asked: LimitRequest) -> NamedLimit:
         cost=asked.cost,
         hours=asked.hours,
         zone=asked.zone,
-        tenant=owner_of(request, every_tenant=asked.every_tenant),
+        tenant=whose(request, everywhere=asked.everywhere),
     )
 
 
@@ -57,19 +55,10 @@ async def of_every_tenant(request: Request) -> list[NamedLimit]:
 
 
 @drop("/v1/limits/{name}", scope=Scope.manage, status=204)
-async def limit_delete(request: Request, name: str, every_tenant: EveryTenant = False) -> None:
+async def limit_delete(request: Request, name: str, everywhere: Everywhere = False) -> None:
     """Lift a named limit."""
-    tenant = owner_of(request, every_tenant=every_tenant)
+    tenant = whose(request, everywhere=everywhere)
     await request.road.limits.delete(name, tenant=tenant)
-
-
-def owner_of(request: Request, *, every_tenant: bool) -> str:
-    """Return whose a limit or rule is: the caller's tenant's, or everybody's if it may say so."""
-    if not every_tenant:
-        return request.tenant
-    if not request.who.every_tenant:
-        raise Forbidden("this token is for one tenant: one for all needs a token of every tenant")
-    return EVERY_TENANT
 
 
 ROUTES: Final = (limit_put, limit_list, limit_delete)

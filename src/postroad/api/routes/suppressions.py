@@ -7,25 +7,24 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from postroad.api.everywhere import Everywhere, whose
 from postroad.api.paging import After, Limit
 from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Stream
 from postroad.api.routing import drop, fetch, give
 from postroad.api.uploads import file_name, save_upload
 from postroad.campaigns.suppression_files import FORMATS
-from postroad.model.errors import Forbidden
-from postroad.model.suppression import EVERYWHERE, Reason, Suppression
+from postroad.model.suppression import Reason, Suppression
 from postroad.model.texts import NAME_MAX, ErrorText, Name, QueueName
 from postroad.model.tokens import Scope
+from postroad.verbs.mail_reports import ReportTaken
 from postroad.verbs.suppressions import ImportedSuppressions, SuppressionPage
 
 BIG: Final = 1 << 62
 Recipient = Annotated[QueueName, Meta(min_length=1, description="A mail address or a number")]
 Whom = Annotated[QueueName, Meta(description="Only this one, in any writing")]
+SentTo = Annotated[QueueName, Meta(description="The address that the mail was sent to")]
 Format = Annotated[str, Meta(pattern="^(csv|ndjson)$")]
-Everywhere = Annotated[
-    bool, Meta(description="The list that holds for all tenants; for tokens of every tenant")
-]
 FileName = Annotated[str, Meta(max_length=NAME_MAX, description="Its name, for what is said of it")]
 Skip = Annotated[bool, Meta(description="Leave out invalid lines")]
 MEDIA: Final = dict(zip(FORMATS, ("text/csv", NDJSON), strict=True))
@@ -60,13 +59,6 @@ class SuppressionsFile(Struct, frozen=True):
     """A CSV file with a column `recipient`, or NDJSON with an object a line."""
 
 
-def _whose(request: Request, *, everywhere: bool) -> str:
-    """The tenant whose list is meant."""
-    if everywhere and not request.who.every_tenant:
-        raise Forbidden("the list of all tenants needs a token of every tenant")
-    return EVERYWHERE if everywhere else request.tenant
-
-
 @fetch("/v1/suppressions", scope=Scope.read)
 async def suppression_list(
     request: Request,
@@ -77,7 +69,7 @@ async def suppression_list(
     everywhere: Everywhere = False,
 ) -> SuppressionPage:
     """List who is not sent to, the newest first."""
-    tenant = _whose(request, everywhere=everywhere)
+    tenant = whose(request, everywhere=everywhere)
     return await request.road.suppressions.list(
         reason=reason or "", recipient=recipient, limit=limit, after=after, tenant=tenant
     )
@@ -86,7 +78,7 @@ async def suppression_list(
 @give("/v1/suppressions", scope=Scope.manage, status=201)
 async def suppression_add(request: Request, asked: SuppressionRequest) -> Suppression:
     """Send no more to a recipient. One that is on the list for this reason stays as it is."""
-    tenant = _whose(request, everywhere=asked.everywhere)
+    tenant = whose(request, everywhere=asked.everywhere)
     made = await request.road.suppressions.add(
         asked.recipient,
         asked.reason,
@@ -107,7 +99,7 @@ async def suppression_remove(
     everywhere: Everywhere = False,
 ) -> SuppressionsRemoved:
     """Take a recipient off the list, for one reason or for all."""
-    tenant = _whose(request, everywhere=everywhere)
+    tenant = whose(request, everywhere=everywhere)
     request.noted["recipient"] = recipient
     gone = await request.road.suppressions.remove(recipient, reason or "", tenant=tenant)
     return SuppressionsRemoved(gone)
@@ -129,7 +121,7 @@ async def suppression_import(
 ) -> ImportedSuppressions:
     """Add all entries of a file, CSV or NDJSON; none if a line is invalid. A file may be imported
     again."""
-    tenant = _whose(request, everywhere=everywhere)
+    tenant = whose(request, everywhere=everywhere)
     with TemporaryDirectory() as folder:
         path = Path(folder) / file_name(file, f"suppressions.{format}")
         await save_upload(request, path)
@@ -141,7 +133,7 @@ async def suppression_import(
 @give("/v1/suppressions:export", scope=Scope.manage, gives_media=tuple(MEDIA.values()))
 async def suppression_export(request: Request, asked: SuppressionExportRequest) -> Stream:
     """Export the list as CSV or NDJSON, which the import reads."""
-    tenant = _whose(request, everywhere=asked.everywhere)
+    tenant = whose(request, everywhere=asked.everywhere)
 
     async def pieces() -> AsyncIterator[bytes]:
         lists = request.road.suppressions
@@ -151,7 +143,24 @@ async def suppression_export(request: Request, asked: SuppressionExportRequest) 
     return Stream(pieces(), media_type=MEDIA[asked.format])
 
 
+class ReturnedMail(Struct, frozen=True):
+    """A whole mail (RFC 5322), as it came."""
+
+
+@give(
+    "/v1/suppressions:report",
+    scope=Scope.manage,
+    takes=ReturnedMail,
+    takes_media="message/rfc822",
+)
+async def suppression_report(request: Request, to: SentTo = "") -> ReportTaken:
+    """Take a mail that came back: a bounce or a complaint about a message of this road."""
+    lists = request.road.suppressions
+    return await lists.take_report(await request.body(), to=to, tenant=request.tenant)
+
+
 ROUTES: Final = (
+    suppression_report,
     suppression_list,
     suppression_add,
     suppression_remove,

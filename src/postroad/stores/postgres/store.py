@@ -4,6 +4,7 @@ from postroad.stores.audit import AuditTable
 from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.erasing import PostgresErasing
+from postroad.stores.postgres.events import PostgresEvents
 from postroad.stores.postgres.insight import PostgresInsight
 from postroad.stores.postgres.leases import PostgresLeases
 from postroad.stores.postgres.listing import PostgresListing
@@ -19,6 +20,7 @@ from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
 from postroad.stores.postgres.webhooks import PostgresWebhooks
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.rules import RuleTable
 from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tokens import TokenTable
 
@@ -41,9 +43,11 @@ class PostgresStore(
     AuditTable,
     StoredHeaders,
     PostgresMailboxes,
+    RuleTable,
     TokenTable,
     SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,
+    PostgresEvents,
 ):
     """A road in one database that many processes share."""

@@ -274,6 +274,9 @@ class RabbitStore(
         self.recipients_of, self.sent_to = state.recipients_of, state.sent_to
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.named_limits = state.named_limits
+        self.put_rule, self.drop_rule = state.put_rule, state.drop_rule
+        self.rules_of, self.rules_for = state.rules_of, state.rules_for
+        self.rules_version, self.rule_hits = state.rules_version, state.rule_hits
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop

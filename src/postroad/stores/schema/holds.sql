@@ -2,7 +2,8 @@
 -- "never" while nobody can know: until somebody acts, or until a probe closes a circuit.
 -- Nothing holds them when `ends` is in the past.
 
--- For each queue and lane: a pause, an open circuit, or the queue's block. Ask for one pair.
+-- For each queue and lane: a pause, an open circuit (without strikes an answer rule has opened it), or the
+-- queue's block. Ask for one pair.
 create view queue_hold as
 select q.id as queue_id, l.id as lane_id, l.tenant, l.transport,
        case when q.paused_at > 0 or l.paused_at > 0 or l.circuit_opened > 0 then 4611686018427387904
@@ -10,6 +11,7 @@ select q.id as queue_id, l.id as lane_id, l.tenant, l.transport,
        case when q.paused_at > 0 then 'paused'
             when q.block_kind = 'disabled' then 'disabled: ' || q.block_reason
             when l.paused_at > 0 then 'lane paused'
+            when l.circuit_opened > 0 and l.circuit_strikes = 0 then 'lane held: ' || l.circuit_reason
             when l.circuit_opened > 0 then 'circuit open: ' || l.circuit_reason
             when q.block_kind <> '' then q.block_kind || ': ' || q.block_reason
             else '' end as because

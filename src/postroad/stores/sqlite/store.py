@@ -22,12 +22,14 @@ from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.audit import AuditTable
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.rules import RuleTable
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.erasing import SqliteErasing
+from postroad.stores.sqlite.events import SqliteEvents
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
@@ -233,10 +235,12 @@ class SqliteStore(
     SqliteErasing,
     StoredHeaders,
     SqliteMailboxes,
+    RuleTable,
     TokenTable,
     SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,
+    SqliteEvents,
     SqliteJoining,
 ):
     """One file, one process."""

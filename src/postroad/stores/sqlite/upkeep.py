@@ -64,8 +64,11 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     tries = db.changed("tries_retain", now_ms - history_ms, limit)
     bodies = db.changed("bodies_retain", now_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
+    keys += db.changed("event_keys_retain", now_ms, limit)
+    # Their keys hold for a day.
+    events = db.changed("events_retain", first_after(now_ms - max(history_ms, DAY_MS)), limit)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()
     )
-    return len(gone) + keys + ticks + tries + bodies + rollups
+    return len(gone) + keys + ticks + tries + bodies + events + rollups

@@ -47,8 +47,10 @@ TIMEOUT_MS: Final = 1_200_000
 """The engine cuts a try only so late: the transport ends each step itself, and only it knows
 whether the mail can have been taken."""
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")
-AHEAD: Final = 2
-"""Mails in flight for each connection: one that is sent, and one whose start is written down."""
+AHEAD: Final = 8
+"""Mails in flight for each connection: one is sent, the starts of the others are written down. One
+commit serves many starts: with 2 in place of 8 a road on a disk sent 991 a second, not 1,300 to
+2,100 (decision 089)."""
 
 
 class MailParts(Struct, frozen=True):

@@ -68,6 +68,13 @@ class DnsResolver:
         except NoSuchName:
             return ()
 
+    async def ptr(self, name: str) -> tuple[str, ...]:
+        """Return the names of an address, by its reverse name; none when there are none."""
+        try:
+            return await self._find(name, "PTR")
+        except NoSuchName:
+            return ()
+
     async def __call__(self, host: str) -> list[str]:
         """Return the addresses of a host. Raises Unresolved."""
         try:

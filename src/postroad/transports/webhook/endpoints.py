@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from postroad.model.errors import BadKey, PostroadError
 from postroad.model.keyring import KeyRing
+from postroad.model.states import NEVER
 from postroad.model.webhook import Hook, HookRow, HookSecrets, WebhookRules
 from postroad.ports.clock import Clock
 from postroad.ports.webhooks import HookStore
+from postroad.transports.webhook.event_bodies import EventBodies
 from postroad.transports.webhook.signing import Signer
 
 FRESH_S: Final = 2.0
@@ -39,6 +41,8 @@ class Endpoint(Struct, frozen=True):
     total_ms: int
     row: HookRow | None = None
     """What it was made from."""
+    until_ms: int = NEVER
+    """When the first of its secrets ends."""
 
 
 def place(queue: int, tenant: str) -> str:
@@ -57,6 +61,7 @@ class Endpoints:
 
     def __init__(self, store: HookStore, ring: KeyRing, rules: WebhookRules, clock: Clock) -> None:
         self._store = store
+        self.bodies = EventBodies(store)
         self._ring = ring
         self._rules = rules
         self._clock = clock
@@ -115,10 +120,11 @@ class Endpoints:
 
     async def _read(self, queues: Sequence[int]) -> "dict[int, Endpoint | BadKey]":
         read: dict[int, Endpoint | BadKey] = dict.fromkeys(queues, self.plain)
+        now_ms = self._clock.now_ms()
         for row in await self._store.read_hooks(queues):
             known = self._known.get(row.queue)
             # Most have not changed: opening one takes 25 µs of the loop.
-            same = isinstance(known, Endpoint) and known.row == row
+            same = isinstance(known, Endpoint) and known.row == row and now_ms < known.until_ms
             read[row.queue] = known if known and same else self._opened(row)
         return read
 
@@ -132,4 +138,8 @@ class Endpoints:
         shown = dict.fromkeys(secret.headers.keys() - SHOWN, "…")
         total_ms = hook.timeout_ms or self._rules.timeout_ms
         connect_ms = min(hook.connect_timeout_ms or self._rules.connect_timeout_ms, total_ms)
-        return Endpoint(hook, secret.headers, shown, Signer(secret.secrets), connect_ms, total_ms)
+        now_ms = self._clock.now_ms()
+        signer = Signer(secret.live(now_ms))
+        until_ms = min((end for _, end in secret.ending if end > now_ms), default=NEVER)
+        made = Endpoint(hook, secret.headers, shown, signer, connect_ms, total_ms)
+        return replace(made, until_ms=until_ms) if secret.ending else made

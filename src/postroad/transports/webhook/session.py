@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import BadInput, BadKey, BadUrl, PostroadError, StoreError
+from postroad.model.event import MARK as EVENT_MARK
 from postroad.model.ids import to_text
 from postroad.model.outcome import (
     DELIVERED,
@@ -78,6 +79,11 @@ class WebhookSession:
         """Make one try, at the first address that accepts the connection."""
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
+            if message.headers.startswith(EVENT_MARK):
+                whole = await self._endpoints.bodies.whole(message)
+                if whole is None:
+                    return rejected("its event is gone: see the retention of history")
+                message = whole
             beginning = self._beginning(queue, message, endpoint)
             timestamp = self._clock.now_ms() // 1000
             request, shown = beginning.request(to_text(message.id), timestamp, message)
@@ -163,7 +169,8 @@ class WebhookSession:
     def _beginning(self, queue: Queue, message: Message, endpoint: Endpoint) -> Beginning:
         beginning = self._begun.get(queue.id)
         if beginning is None or beginning.endpoint is not endpoint or message.headers:
-            beginning = begin(self._read(queue.name), endpoint, message.headers)
+            url = endpoint.hook.url or queue.name
+            beginning = begin(self._read(url), endpoint, message.headers)
             if not message.headers:
                 self._begun[queue.id] = beginning
         return beginning

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.model.entities import LaneKey, Policy
-from postroad.model.errors import BadUrl
+from postroad.model.errors import BadUrl, UnknownEndpoint
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.connections import IdleConnections
@@ -43,12 +44,14 @@ class WebhookTransport:
         self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:
-        """Return the lane of a URL."""
+        """Return the lane of a URL. The lane of an endpoint is known to its queue alone."""
+        check_known(queue)
         return LaneKey(self.name, read(queue, self.rules).server, tenant=tenant)
 
     async def vet(self, queue: str, tenant: str = "", *, now: bool = False) -> None:
         """Check that a URL may be called; BadUrl says why not. A name without an address may have
         one later, and is vetted at each try: only `now` refuses it."""
+        check_known(queue)
         target = read(queue, self.rules)
         try:
             _ = await self._guard.addresses(target, tenant)  # whether it may be called
@@ -78,3 +81,9 @@ class WebhookTransport:
         rules, endpoints, clock = self.rules, self.endpoints, self._clock
         vetted = partial(self._guard.addresses, tenant=lane.tenant)
         return WebhookSession(target, rules, vetted, endpoints, clock, self.idle)
+
+
+def check_known(queue: str) -> None:
+    """Raise UnknownEndpoint for the queue of an endpoint that is not there."""
+    if queue.startswith(QUEUE_PREFIX):
+        raise UnknownEndpoint(f"{queue[:80]!r} is no queue of an endpoint: list endpoints")

@@ -9,13 +9,24 @@ select q.id as k1, 0 as k2, q.tenant = $1 and ($2::text = '' or q.name = $2) as 
   from next q where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or q.id = (select max(id) from next)
  order by k1, k2
 
--- name: export_endpoint
+-- name: export_webhook
 -- Walk over settings of webhooks, without their secrets.
 with next as materialized (
   select queue_id as id, settings from postroad.webhook where queue_id > $3 and $4::bigint >= 0 order by queue_id limit $5)
 select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2), false) as meant, q.name as url, n.settings
   from next n left join postroad.queue q on q.id = n.id where (q.tenant = $1 and ($2::text = '' or q.name = $2)) or n.id = (select max(id) from next)
  order by k1, k2
+
+-- name: export_endpoint
+-- Read a tenant's endpoints, without the secrets of their queues.
+select e.id as k1, 0 as k2, e.id as endpoint_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at
+  from postroad.endpoint e join postroad.queue q on q.id = e.queue_id
+ where e.tenant = $1 and ($2::text = '' or q.name = $2) and e.id > $3 and $4::bigint >= 0 order by e.id limit $5
+
+-- name: export_event
+-- Read a tenant's events with their bodies.
+select e.id as k1, 0 as k2, e.id as event_id, e.type, e.channels, e.made_at, e.matched, e.body
+  from postroad.event e where e.tenant = $1 and $2::text = '' and e.id > $3 and $4::bigint >= 0 order by e.id limit $5
 
 -- name: export_limit
 -- rate limits of queues and lanes.

@@ -10,5 +10,5 @@ select postroad.sweep_spell($1, $2, $3, $4, $5, $6)
 
 -- name: retain
 -- Delete finished work that is past its retention.
-select postroad.retain($1, $2, $3) + postroad.forget_tries($1, $3)
+select postroad.retain($1, $2, $3) + postroad.forget_tries($1, $3) + postroad.forget_events($1, $3)
      + postroad.forget_rollups(10, $4, $3) + postroad.forget_rollups(3600, $5, $3)

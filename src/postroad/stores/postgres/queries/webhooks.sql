@@ -17,10 +17,10 @@ select w.queue_id, q.tenant, w.settings, w.key, w.sealed
   from postroad.webhook w join postroad.queue q on q.id = w.queue_id where w.queue_id = any ($1)
 
 -- name: hook_page
--- A page of the settings of a tenant's webhooks, by name.
+-- A page of the settings of a tenant's webhooks, by name, without those of endpoints.
 select q.name, q.policy, w.queue_id, q.tenant, w.settings, w.key, w.sealed
   from postroad.queue q join postroad.webhook w on w.queue_id = q.id
- where q.tenant = $1 and q.name > $2 order by q.name limit $3
+ where q.tenant = $1 and q.name > $2 and q.name not like 'endpoint:%' order by q.name limit $3
 
 -- name: hooks_not_under
 -- Settings that are not sealed with a key, in order of queue.

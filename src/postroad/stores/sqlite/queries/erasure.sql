@@ -265,3 +265,17 @@ with next as materialized (
 select n.id, n.id from next n join queue q on q.id = n.queue_id where n.done = 1 and q.tenant = ?1 and (?2 = '' or q.name = ?2)
 union all
 select null, max(id) from next having max(id) is not null
+
+-- name: erase_endpoint
+-- Delete a tenant's endpoints, or the one whose queue has this name.
+delete from endpoint
+ where tenant = ?1 and (?2 = '' or queue_id in (select id from queue where tenant = ?1 and name = ?2))
+
+-- name: erase_event_key
+-- Delete keys of a tenant's publishes.
+delete from event_key
+ where (tenant, key) in (select tenant, key from event_key where tenant = ?1 and event_id < ?2 limit ?3)
+
+-- name: erase_event
+-- Delete a tenant's events.
+delete from event where id in (select id from event where tenant = ?1 and id < ?2 limit ?3)

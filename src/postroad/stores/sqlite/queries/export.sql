@@ -8,12 +8,23 @@ select q.id as k1, 0 as k2, q.tenant = ?1 and (?2 = '' or q.name = ?2) as meant,
        q.block_reason
   from next q where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or q.id = (select max(id) from next)
 
--- name: export_endpoint
+-- name: export_webhook
 -- Walk over settings of webhooks, without their secrets.
 with next as materialized (
   select queue_id as id, settings from webhook where queue_id > ?3 and ?4 >= 0 order by queue_id limit ?5)
 select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2), false) as meant, q.name as url, n.settings
   from next n left join queue q on q.id = n.id where (q.tenant = ?1 and (?2 = '' or q.name = ?2)) or n.id = (select max(id) from next)
+
+-- name: export_endpoint
+-- Read a tenant's endpoints, without the secrets of their queues.
+select e.id as k1, 0 as k2, e.id as endpoint_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at
+  from endpoint e join queue q on q.id = e.queue_id
+ where e.tenant = ?1 and (?2 = '' or q.name = ?2) and e.id > ?3 and ?4 >= 0 order by e.id limit ?5
+
+-- name: export_event
+-- Read a tenant's events with their bodies.
+select e.id as k1, 0 as k2, e.id as event_id, e.type, e.channels, e.made_at, e.matched, e.body
+  from event e where e.tenant = ?1 and ?2 = '' and e.id > ?3 and ?4 >= 0 order by e.id limit ?5
 
 -- name: export_limit
 -- Read rate limits of queues and lanes.

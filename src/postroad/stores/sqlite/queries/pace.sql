@@ -33,7 +33,8 @@ select id, cost, spacing_us, counted, next_us, spec, name, hours, zone, until fr
   select p.* from lane l
     join pace p on p.queue_id = 0 and p.tenant in (l.tenant, '*') and p.transport = ''
      and p.server = '' and p.credential = '' and p.name <> ''
-     and l.transport || ':' || l.server glob replace(p.lanes, '[', '[[]')
+     and (l.transport || ':' || l.server glob replace(p.lanes, '[', '[[]') or l.transport || ':' || l.server glob
+       replace(replace(replace(p.lanes, '[', '[[]'), ':*.', ':'), '//*.', '//'))
    where l.id = ?1)
  where spec || hours <> '' order by spacing_us desc, id
 
@@ -45,7 +46,8 @@ select id from (
   union all
   select id, spec, spacing_us from pace
    where queue_id = 0 and tenant in (?1, '*') and transport = '' and server = '' and credential = ''
-     and name <> '' and ?2 || ':' || ?3 glob replace(lanes, '[', '[[]'))
+     and name <> '' and (?2 || ':' || ?3 glob replace(lanes, '[', '[[]') or ?2 || ':' || ?3 glob
+       replace(replace(replace(lanes, '[', '[[]'), ':*.', ':'), '//*.', '//')))
  where spec <> '' order by spacing_us desc, id
 
 -- name: named_limits
@@ -58,7 +60,8 @@ select name, tenant, lanes, spec, cost, hours, zone, until from pace
 -- name: named_lanes
 -- List the owned lanes that a named limit is for.
 select l.id from pace p join lane l on p.tenant in (l.tenant, '*')
-   and l.transport || ':' || l.server glob replace(p.lanes, '[', '[[]')
+   and (l.transport || ':' || l.server glob replace(p.lanes, '[', '[[]') or l.transport || ':' || l.server glob
+       replace(replace(replace(p.lanes, '[', '[[]'), ':*.', ':'), '//*.', '//'))
  where p.id = ?1 and l.owner is not null
 
 -- name: pace_insert_queue

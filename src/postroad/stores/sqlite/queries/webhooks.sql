@@ -8,10 +8,10 @@ select w.queue_id, q.tenant, w.settings, w.key, w.sealed
   join queue q on q.id = w.queue_id
 
 -- name: hook_page
--- Read a page of the settings of a tenant's webhooks, by name.
+-- Read a page of the settings of a tenant's webhooks, by name, without those of endpoints.
 select q.name, q.policy, w.queue_id, q.tenant, w.settings, w.key, w.sealed
   from queue q join webhook w on w.queue_id = q.id
- where q.tenant = ?1 and q.name > ?2 order by q.name limit ?3
+ where q.tenant = ?1 and q.name > ?2 and q.name not like 'endpoint:%' order by q.name limit ?3
 
 -- name: hooks_not_under
 -- List settings that are not sealed with this key, in order of queue.

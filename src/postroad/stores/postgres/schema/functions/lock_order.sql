@@ -12,7 +12,8 @@
 -- Other advisory locks, by their second key: 64 makes a history partition, 65 makes or deletes queues, 66 moves
 -- arrivals, 67 changes the schema, 68 lets newcomers ask for their share of lanes one by one. Buckets of queues, 64
 -- under the first key 1383031141, are shared by transactions of callers that send, and wanted exclusively
--- only by who deletes queues.
+-- only by who deletes queues. Sets of endpoints and of event types have theirs under the first key 1383031142;
+-- they are taken before all others.
 
 -- Share the buckets of these lanes.
 create or replace function lock_shared(p_lanes bigint[]) returns void language plpgsql as $$

@@ -145,11 +145,17 @@ begin
   return case when v_first is null then 0 else greatest(v_first, p_now) + 20000 end;
 end $$;
 
--- Whether a pattern with * and ? means a lane.
+-- A pattern with * and ? as one of LIKE.
+create or replace function like_of(p_pattern text) returns text language sql immutable as $$
+  select replace(replace(replace(replace(replace(
+    p_pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_')
+$$;
+
+-- Whether a pattern means a lane; *.google.com means google.com, too.
 create or replace function lane_matches(p_pattern text, p_transport text, p_server text) returns boolean
 language sql immutable as $$
-  select p_transport || ':' || p_server like replace(replace(replace(replace(replace(
-    p_pattern, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '?', '_')
+  select p_transport || ':' || p_server like postroad.like_of(p_pattern)
+      or p_transport || ':' || p_server like postroad.like_of(replace(replace(p_pattern, ':*.', ':'), '//*.', '//'))
 $$;
 
 -- The limits of a lane: its own, its credential's, which all sites share (its server is the credential's name), and

@@ -1,0 +1,116 @@
+"""Endpoints: places of a tenant that events are sent to, and the set of them that a publish is
+matched against."""
+
+import re
+from typing import Final
+
+from msgspec import Struct
+
+from postroad.model.entities import Policy
+from postroad.model.errors import BadInput, UnknownEndpoint
+from postroad.model.ids import read_id, to_digits
+from postroad.model.texts import NAME_MAX, checked
+
+PREFIX: Final = "ep_"
+QUEUE_PREFIX: Final = "endpoint:"
+"""What the name of an endpoint's queue begins with; its id follows."""
+TYPE: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+PATTERN: Final = re.compile(r"\*|([A-Za-z0-9_-]+\.)+\*|[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+CHANNEL: Final = re.compile(r"[A-Za-z0-9_.:-]+")
+LISTED_MAX: Final = 100
+"""Types or channels of one endpoint, and channels of one event."""
+ENABLED: Final = "enabled"
+DISABLED: Final = "disabled"
+
+
+class EndpointSpec(Struct, frozen=True):
+    """Which events an endpoint gets, and what its owner notes about it."""
+
+    types: tuple[str, ...] = ()
+    """Names of event types, or patterns as `order.*`; none is all."""
+    channels: tuple[str, ...] = ()
+    """Events need one of these channels; none is all events."""
+    filter: dict[str, object] | None = None
+    """What the body must be like."""
+    description: str = ""
+    metadata: dict[str, str] = {}
+    rate: str = ""
+    """How many tries may start, as it was set here."""
+
+
+class EndpointRow(Struct, frozen=True):
+    """An endpoint as it is stored. `version` counts its changes."""
+
+    id: int
+    tenant: str
+    queue: int
+    url: str
+    spec: bytes
+    state: str
+    reason: str
+    """Why it is not enabled."""
+    failing_since_ms: int
+    made_at_ms: int
+    version: int
+
+
+class EndpointEntry(Struct, frozen=True):
+    """An endpoint with the policy of its queue and its lane, as a list or a publish reads it."""
+
+    row: EndpointRow
+    policy: Policy
+    lane: int
+
+
+class EndpointSet(Struct, frozen=True):
+    """The enabled endpoints of a tenant, as of a version."""
+
+    version: int
+    endpoints: list[EndpointEntry]
+
+
+def endpoint_id(number: int) -> str:
+    """Return an endpoint's id as users see it."""
+    return PREFIX + to_digits(number)
+
+
+def endpoint_number(text: str) -> int:
+    """Return an endpoint's id as the store keeps it."""
+    number = read_id(text, PREFIX)
+    if number is None:
+        raise UnknownEndpoint(f"{text[:40]!r} is no endpoint's id; they look like {PREFIX}0123…")
+    return number
+
+
+def queue_name(number: int) -> str:
+    """Return the name of an endpoint's queue."""
+    return QUEUE_PREFIX + endpoint_id(number)
+
+
+def check_type(name: str) -> str:
+    """Return the name of an event type; BadInput if it is none."""
+    if not TYPE.fullmatch(checked("event type", name, NAME_MAX)):
+        raise BadInput(f"{name!r:.60} is no event type: letters, digits, _ and -, as order.paid")
+    return name
+
+
+def check_types(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the event types of an endpoint, each once; BadInput if one is no name or pattern."""
+    for one in given:
+        if not PATTERN.fullmatch(checked("event type", one, NAME_MAX)):
+            raise BadInput(f"types: {one!r:.60} is none: give order.paid, order.* or *")
+    return _some("types", given)
+
+
+def check_channels(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return channels, each once; BadInput if one is no name."""
+    for one in given:
+        if not CHANNEL.fullmatch(checked("channel", one, NAME_MAX)):
+            raise BadInput(f"channels: {one!r:.60} is none: letters, digits, _ - . and :")
+    return _some("channels", given)
+
+
+def _some(name: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    if len(given) > LISTED_MAX:
+        raise BadInput(f"{len(given)} {name}: at most {LISTED_MAX}")
+    return tuple(dict.fromkeys(given))

@@ -1,0 +1,66 @@
+"""Which endpoints of a tenant get an event: compiled once for each version of the set."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.endpoint import EndpointEntry, EndpointSet, EndpointSpec
+from postroad.model.entities import order_group_of
+from postroad.model.event import EventTarget
+from postroad.model.filters import Test, compiled
+
+SPEC = msgspec.json.Decoder(EndpointSpec)
+
+
+class Candidate(Struct, frozen=True):
+    """An endpoint that gets events of a type, if their channels and bodies match."""
+
+    id: int
+    target: EventTarget
+    channels: frozenset[str]
+    test: Test | None
+
+
+class Matcher:
+    """The endpoints of a set by the event types that they get."""
+
+    def __init__(self, found: EndpointSet) -> None:
+        self.version = found.version
+        self._by_type: dict[str, list[Candidate]] = {}
+        for entry in found.endpoints:
+            spec = SPEC.decode(entry.row.spec)
+            one = _candidate(entry, spec)
+            for name in spec.types or ("*",):
+                self._by_type.setdefault(name, []).append(one)
+
+    def match(
+        self, type_name: str, channels: frozenset[str], body: Callable[[], object]
+    ) -> tuple[EventTarget, ...]:
+        """The endpoints that get an event, in order of id. Its body is asked for only if a filter
+        needs it."""
+        found: dict[int, EventTarget] = {}
+        for pattern in _patterns(type_name):
+            for one in self._by_type.get(pattern, ()):
+                if one.channels and one.channels.isdisjoint(channels):
+                    continue
+                if one.test is None or one.test(body()):
+                    found[one.id] = one.target
+        return tuple(found[number] for number in sorted(found))
+
+
+def _candidate(entry: EndpointEntry, spec: EndpointSpec) -> Candidate:
+    row = entry.row
+    target = EventTarget(row.queue, entry.lane, order_group_of(entry.policy, ""))
+    test = None if spec.filter is None else compiled(spec.filter)
+    return Candidate(row.id, target, frozenset(spec.channels), test)
+
+
+def _patterns(name: str) -> Iterator[str]:
+    """The patterns that match a type: itself, `order.*` for `order.paid`, and `*`."""
+    yield name
+    yield "*"
+    end = name.rfind(".")
+    while end > 0:
+        yield f"{name[:end]}.*"
+        end = name.rfind(".", 0, end)

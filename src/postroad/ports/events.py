@@ -1,0 +1,47 @@
+"""What a store keeps for events: endpoints, event types, and events with their bodies."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from postroad.model.endpoint import EndpointEntry, EndpointRow, EndpointSet
+from postroad.model.event import EventRow, Publish, Published
+from postroad.model.event_types import EventType, EventTypes
+from postroad.model.webhook import HookRow
+
+
+class EndpointStore(Protocol):
+    """A store with endpoints. Every change raises the version of its tenant's set."""
+
+    async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
+        """Store an endpoint and the settings of its queue in one transaction; False when it is not
+        of the version before this one any more."""
+
+    async def endpoint_drop(self, tenant: str, number: int) -> bool:
+        """Delete an endpoint and the settings of its queue; False when there is none."""
+
+    async def endpoint_page(self, tenant: str, after: int, limit: int) -> list[EndpointEntry]:
+        """List a tenant's endpoints in order of id, from after one on."""
+
+    async def endpoint_set(self, tenant: str) -> EndpointSet:
+        """Read the enabled endpoints of a tenant, and the version of that set."""
+
+
+@runtime_checkable
+class EventStore(EndpointStore, Protocol):
+    """A store with events. A road on RabbitMQ has none."""
+
+    async def event_type_put(self, kinds: Sequence[EventType]) -> None:
+        """Store event types in one transaction, and raise the version of their set."""
+
+    async def event_types(self) -> EventTypes:
+        """Read all event types, and the version of that set."""
+
+    async def publish(self, publish: Publish) -> Published:
+        """Store an event and its messages in one transaction, unless a set has changed since it
+        was matched, or its key was used within a day."""
+
+    async def event_page(self, tenant: str, before: int, limit: int) -> list[EventRow]:
+        """List a tenant's events without their bodies, the newest first, from before one on."""
+
+    async def event(self, tenant: str | None, number: int) -> EventRow | None:
+        """Read an event with its body."""

@@ -1,0 +1,93 @@
+"""Which request each verb about events is."""
+
+from typing import Final
+
+from msgspec import Raw
+
+from postroad.model.bodies import encode_body
+from postroad.model.durations import seconds_of
+from postroad.model.errors import BadBody, Forbidden
+from postroad.ports.entropy import secret_bytes
+from postroad.remote.calls import Args, VerbCall, Verbs, ask
+from postroad.remote.client import RemoteClient
+from postroad.verbs.endpoint_facts import EndpointFacts
+from postroad.verbs.events import EventContent, EventFacts, EventReceipt
+
+TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap")
+
+
+class ShownEvent(EventFacts, frozen=True):
+    """An event as the API shows it."""
+
+    body: Raw
+    hidden: str = ""
+
+
+def _seconds(args: Args) -> Args:
+    return args | {name: seconds_of(args[name]) for name in TIMES if name in args}
+
+
+async def _change(client: RemoteClient, args: Args) -> EndpointFacts:
+    """Change an endpoint. No filter at all is said, since None means something here."""
+    none: Args = {"filter": None} if "filter" in args and args["filter"] is None else {}
+    if not args["url"]:
+        del args["url"]
+    call = VerbCall("PATCH", "/v1/endpoints/{id}", shape=lambda given: _seconds(given) | none)
+    facts: EndpointFacts = await ask(client, call, args, EndpointFacts)
+    return facts
+
+
+ENDPOINTS: Final[Verbs] = {
+    "create": VerbCall("POST", "/v1/endpoints", shape=_seconds),
+    "get": VerbCall("GET", "/v1/endpoints/{id}"),
+    "list": VerbCall("GET", "/v1/endpoints"),
+    "change": _change,
+    "enable": VerbCall(
+        "PATCH", "/v1/endpoints/{id}", again=True, shape=lambda args: args | {"state": "enabled"}
+    ),
+    "disable": VerbCall(
+        "PATCH", "/v1/endpoints/{id}", again=True, shape=lambda args: args | {"state": "disabled"}
+    ),
+    "rotate": VerbCall("POST", "/v1/endpoints/{id}/rotate", shape=_seconds),
+    "delete": VerbCall("DELETE", "/v1/endpoints/{id}"),
+}
+EVENT_TYPES: Final[Verbs] = {
+    "set": VerbCall("POST", "/v1/event-types", again=True, every=True),
+    "get": VerbCall("GET", "/v1/event-types/{name}", every=True),
+    "list": VerbCall("GET", "/v1/event-types", every=True),
+    "import_openapi": VerbCall(
+        "POST",
+        "/v1/event-types:import",
+        again=True,
+        every=True,
+        shape=lambda args: {"webhooks": {}, **args["document"]},
+    ),
+    "export_openapi": VerbCall("GET", "/v1/event-types:export", every=True),
+}
+
+
+async def _publish(client: RemoteClient, args: Args) -> EventReceipt:
+    """With a key of its own, where none is given, so that it can be repeated."""
+    if isinstance(args["body"], bytes):
+        raise BadBody("the body of an event is JSON: give plain data, not bytes")
+    body = {"body": Raw(encode_body(args.pop("body")))}
+    if args["key"] is None:
+        args["key"] = f"remote-{secret_bytes(12).hex()}"
+    call = VerbCall("POST", "/v1/events", again=True, shape=lambda given: given | body)
+    said: EventReceipt = await ask(client, call, args, EventReceipt)
+    return said
+
+
+async def _event(client: RemoteClient, args: Args) -> EventContent:
+    found: ShownEvent = await ask(client, VerbCall("GET", "/v1/events/{id}"), args, ShownEvent)
+    if found.hidden:
+        raise Forbidden(found.hidden)
+    facts = {name: getattr(found, name) for name in EventFacts.__struct_fields__}
+    return EventContent(**facts, body=bytes(found.body))
+
+
+EVENTS: Final[Verbs] = {
+    "publish": _publish,
+    "list": VerbCall("GET", "/v1/events"),
+    "get": _event,
+}

@@ -1,0 +1,1 @@
+"""Answer rules: what certain answers of certain servers do. Rules are data, compiled once."""

@@ -1,0 +1,64 @@
+"""Endpoints, event types and events."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from postroad.model.endpoint import EndpointRow
+from postroad.model.event import Publish, Published
+from postroad.model.event_types import EventType
+from postroad.model.webhook import HookRow
+from postroad.stores.events import EventTables, type_row
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
+
+
+class PublishAnswer(StoreAnswer, frozen=True):
+    """What became of a publish. `digest`: of the first use of its key, when this is not it."""
+
+    moved: bool = False
+    id: int = 0
+    first: int = 0
+    matched: int = 0
+    digest: str = ""
+
+
+ANSWER: Final = decoder(PublishAnswer)
+
+
+class PostgresEvents(EventTables, PostgresBase):
+    """Stores endpoints, event types and events."""
+
+    async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
+        """Store an endpoint and the settings of its queue."""
+        values = (row.id, row.tenant, row.queue, row.url, row.spec, row.state, row.reason)
+        times = (row.failing_since_ms, row.made_at_ms, row.version)
+        settings = (hook.hook, hook.key, hook.sealed)
+        ((done,),) = await self.select("events", "endpoint_put", *values, *times, *settings)
+        return bool(done)
+
+    async def endpoint_drop(self, tenant: str, number: int) -> bool:
+        """Delete an endpoint and the settings of its queue."""
+        ((done,),) = await self.select("events", "endpoint_drop", tenant, number)
+        return bool(done)
+
+    async def event_type_put(self, kinds: Sequence[EventType]) -> None:
+        """Store event types."""
+        columns = zip(*[type_row(kind) for kind in kinds], strict=True)
+        # The function answers nothing.
+        _ = await self._one(self._side, "events", "event_type_put", *map(list, columns))
+
+    async def publish(self, publish: Publish) -> Published:
+        """Store an event and its messages."""
+        event, to = publish.event, publish.targets
+        about = (event.id, event.tenant, event.type, event.body, event.channels, event.made_at_ms)
+        numbers = (event.first, event.last, event.matched)
+        versions = (publish.endpoints_version, publish.types_version)
+        columns = [[each.lane for each in to], [each.queue for each in to]]
+        columns.append([each.order_group for each in to])
+        key = (publish.key, publish.digest, *map(literal, columns), publish.headers)
+        values = (*about, *numbers, *versions, *key)
+        text = await self._one(self._accept, "publish", "publish", *values)
+        said = self._read_answer(text, ANSWER)
+        if said.moved or said.digest:
+            digest = bytes.fromhex(said.digest)
+            return Published(said.moved, said.id, said.first, said.matched, digest)
+        return Published(False, event.id, event.first, event.matched)

@@ -1,0 +1,47 @@
+-- Events are published to endpoints: these, the types of events, and events themselves.
+
+-- name: set_version
+-- Read the version of a set.
+select version from postroad.event_set where tenant = $1
+
+-- name: endpoint_page
+-- List a tenant's endpoints with the policy and lane of their queues.
+select e.id, e.tenant, e.queue_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at, e.version,
+       q.policy, ql.lane_id
+  from postroad.endpoint e join postroad.queue q on q.id = e.queue_id join postroad.queue_lane ql on ql.queue_id = q.id and ql.shard = 0
+ where e.tenant = $1 and e.id > $2 order by e.id limit $3
+
+-- name: event_types
+-- List all event types.
+select name, description, schema, warn, archived from postroad.event_type order by name
+
+-- name: event_page
+-- List a tenant's events, the newest first.
+select id, tenant, type, ''::bytea as body, channels, made_at, first_message, last_message, matched
+  from postroad.event where tenant = $1 and id < $2 order by id desc limit $3
+
+-- name: event_read
+-- Read an event with its body, of a tenant or of any.
+select id, tenant, type, body, channels, made_at, first_message, last_message, matched
+  from postroad.event where id = $2 and ($1::text is null or tenant = $1)
+
+-- name: endpoint_put
+-- Store an endpoint with the settings of its queue, if what is stored is of the version before.
+select postroad.endpoint_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+
+-- name: endpoint_drop
+-- Delete an endpoint and the settings of its queue.
+select postroad.endpoint_drop($1, $2)
+
+-- name: event_type_put
+-- Store event types.
+select postroad.event_type_put($1, $2, $3, $4, $5)
+
+-- name: publish
+-- Store an event and its messages, if the sets are still of these versions.
+select postroad.publish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
+  $14::text::bigint[], $15::text::bigint[], $16::text::int[], $17)
+
+-- name: set_raise
+-- Raise the version of a set.
+select postroad.raise_set($1)

@@ -1,0 +1,59 @@
+-- Events and the bodies that their messages share; endpoints and event types.
+
+-- What events of a tenant are sent to. spec: JSON with types, channels, filter, description, metadata.
+-- The URL is for lists; what is called stands in the settings of its queue.
+create table endpoint (
+  id            bigint primary key,
+  tenant        text not null,
+  queue_id      bigint not null unique,
+  url           text not null,
+  spec          bytea not null,
+  state         text not null check (state in ('enabled', 'disabled')),
+  reason        text not null default '',
+  failing_since bigint not null default 0,
+  made_at       bigint not null,
+  version       bigint not null
+);
+create index endpoint_tenant on endpoint (tenant, id);
+
+-- How often the endpoints of a tenant, or ('') the event types, were changed. A publish is matched
+-- against a version, and stored only while that is the version.
+create table event_set (
+  tenant  text primary key,
+  version bigint not null
+) with (fillfactor = 50);
+
+-- The event types of all tenants.
+create table event_type (
+  name        text primary key,
+  description text not null,
+  schema      bytea,
+  warn        boolean not null,
+  archived    boolean not null
+);
+
+-- A published event. Its messages have no body of their own; their ids are those from first_message to
+-- last_message, 8192 apart. It goes when its retention is over and no message in that range needs it.
+create table event (
+  id            bigint primary key,
+  tenant        text not null,
+  type          text not null,
+  channels      bytea not null,
+  made_at       bigint not null,
+  first_message bigint not null,
+  last_message  bigint not null,
+  matched       int not null,
+  body          bytea not null
+);
+create index event_tenant on event (tenant, id);
+
+-- The first use of an idempotency key of a publish.
+create table event_key (
+  tenant     text not null,
+  key        text not null,
+  event_id   bigint not null,
+  digest     bytea not null,
+  expires_at bigint not null,
+  primary key (tenant, key)
+);
+create index event_key_expiry on event_key (expires_at);

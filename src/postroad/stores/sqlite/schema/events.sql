@@ -1,0 +1,60 @@
+-- Events and the bodies that their messages share; endpoints and event types.
+
+-- What events of a tenant are sent to. spec: JSON with types, channels, filter, description, metadata.
+-- The URL is for lists; what is called stands in the settings of its queue.
+create table endpoint (
+  id            integer primary key,
+  tenant        text not null,
+  queue_id      integer not null,
+  url           text not null,
+  spec          blob not null,
+  state         text not null check (state in ('enabled', 'disabled')),
+  reason        text not null default '',
+  failing_since integer not null default 0,
+  made_at       integer not null,
+  version       integer not null
+) strict;
+create index endpoint_tenant on endpoint (tenant, id);
+create unique index endpoint_queue on endpoint (queue_id);
+
+-- How often the endpoints of a tenant, or ('') the event types, were changed. A publish is matched
+-- against a version, and stored only while that is the version.
+create table event_set (
+  tenant  text primary key,
+  version integer not null
+) strict, without rowid;
+
+-- The event types of all tenants.
+create table event_type (
+  name        text primary key,
+  description text not null,
+  schema      blob,
+  warn        integer not null,
+  archived    integer not null
+) strict, without rowid;
+
+-- A published event. Its messages have no body of their own; their ids are those from first_message to
+-- last_message, 8192 apart. It goes when its retention is over and no message in that range needs it.
+create table event (
+  id            integer primary key,
+  tenant        text not null,
+  type          text not null,
+  channels      blob not null,
+  made_at       integer not null,
+  first_message integer not null,
+  last_message  integer not null,
+  matched       integer not null,
+  body          blob not null
+) strict;
+create index event_tenant on event (tenant, id);
+
+-- The first use of an idempotency key of a publish.
+create table event_key (
+  tenant     text not null,
+  key        text not null,
+  event_id   integer not null,
+  digest     blob not null,
+  expires_at integer not null,
+  primary key (tenant, key)
+) strict, without rowid;
+create index event_key_expiry on event_key (expires_at);

@@ -1,0 +1,154 @@
+"""Endpoints as people see and set them."""
+
+from typing import Final, Literal, TypedDict, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.model.durations import Duration
+from postroad.model.endpoint import (
+    EndpointEntry,
+    EndpointSpec,
+    check_channels,
+    check_types,
+    endpoint_id,
+    queue_name,
+)
+from postroad.model.errors import BadInput
+from postroad.model.filters import compiled
+from postroad.model.ladder import Ladder
+from postroad.model.matching import SPEC
+from postroad.model.pace import read_limit
+from postroad.model.texts import ERROR_MAX, KEY_MAX, NAME_MAX, checked
+from postroad.model.webhook import HeaderNames, Hook, HookSecrets, WebhookRules
+from postroad.verbs.webhooks import HookOptions, changed
+
+METADATA_MAX: Final = 50
+HOOK_NAMES: Final = ("headers", "reject", "connect_timeout", "timeout", "names")
+SPEC_NAMES: Final = ("types", "channels", "filter", "description", "metadata", "rate")
+
+
+class EndpointOptions(TypedDict, total=False):
+    """Options of an endpoint; what is not given keeps its value."""
+
+    types: tuple[str, ...]
+    """Event types that it gets, as `order.paid` or `order.*`; none is all."""
+    channels: tuple[str, ...]
+    """It gets events with one of these channels; none is all events."""
+    filter: dict[str, object] | None
+    """What the body of an event must be like."""
+    description: str
+    metadata: dict[str, str]
+    headers: dict[str, str]
+    """Sent with every request; stored encrypted."""
+    reject: tuple[int, ...]
+    connect_timeout: Duration
+    timeout: Duration
+    names: HeaderNames
+    ladder: Ladder
+    rate: str
+    """How many tries may start, as 50/s; "" is no limit."""
+    keep_bodies: Duration
+
+
+class EndpointFacts(Struct, frozen=True):
+    """An endpoint without its secrets."""
+
+    id: str
+    url: str
+    state: Literal["enabled", "disabled"]
+    reason: str
+    failing_since_ms: int
+    made_at_ms: int
+    types: tuple[str, ...]
+    channels: tuple[str, ...]
+    filter: dict[str, object] | None
+    description: str
+    metadata: dict[str, str]
+    rate: str
+    queue: str
+    """The queue where its messages wait."""
+    secrets: int
+    """How many sign now."""
+    headers: tuple[str, ...]
+    reject: tuple[int, ...]
+    connect_timeout_ms: int
+    timeout_ms: int
+    names: HeaderNames
+    ladder: Ladder
+    ordered: bool
+    keep_bodies_ms: int
+    secret_ends_at_ms: int | None = None
+    """When the secret before the last one ends, while both sign."""
+    fault: str = ""
+    """Why its secrets cannot be opened; then they are not counted."""
+
+
+class NewEndpoint(EndpointFacts, frozen=True, kw_only=True):
+    """An endpoint with its new secret, which cannot be shown again."""
+
+    secret: str
+
+
+class EndpointPage(Struct, frozen=True):
+    """A page of endpoints in order of their making. `after` is for the next page; "" is the end."""
+
+    endpoints: tuple[EndpointFacts, ...]
+    after: str = ""
+
+
+def facts_of(
+    entry: EndpointEntry, hook: Hook, secrets: HookSecrets, rules: WebhookRules, now_ms: int
+) -> EndpointFacts:
+    """An endpoint as it is shown."""
+    row, spec = entry.row, SPEC.decode(entry.row.spec)
+    return EndpointFacts(
+        id=endpoint_id(row.id),
+        url=row.url,
+        state=cast('Literal["enabled", "disabled"]', row.state),
+        reason=row.reason,
+        failing_since_ms=row.failing_since_ms,
+        made_at_ms=row.made_at_ms,
+        types=spec.types,
+        channels=spec.channels,
+        filter=spec.filter,
+        description=spec.description,
+        metadata=spec.metadata,
+        rate=spec.rate,
+        queue=queue_name(row.id),
+        secrets=len(secrets.live(now_ms)),
+        headers=tuple(secrets.headers),
+        reject=hook.reject,
+        connect_timeout_ms=hook.connect_timeout_ms or rules.connect_timeout_ms,
+        timeout_ms=hook.timeout_ms or rules.timeout_ms,
+        names=hook.names,
+        ladder=entry.policy.ladder,
+        ordered=entry.policy.ordered,
+        keep_bodies_ms=entry.policy.keep_bodies_ms,
+        secret_ends_at_ms=max((end for _, end in secrets.ending if end > now_ms), default=None),
+    )
+
+
+def changed_endpoint(
+    spec: EndpointSpec, hook: Hook, secrets: HookSecrets, options: EndpointOptions
+) -> tuple[EndpointSpec, Hook, HookSecrets]:
+    """Check what is to change."""
+    own = {name: value for name, value in options.items() if name in SPEC_NAMES}
+    spec = _checked_spec(replace(spec, **own))
+    given = {name: value for name, value in options.items() if name in HOOK_NAMES}
+    return spec, *changed(hook, secrets, cast(HookOptions, given))
+
+
+def _checked_spec(spec: EndpointSpec) -> EndpointSpec:
+    types, channels = check_types(tuple(spec.types)), check_channels(tuple(spec.channels))
+    if spec.filter is not None:
+        _ = compiled(spec.filter)  # whether it can be
+    if spec.rate:
+        _ = read_limit(spec.rate)  # whether it is one
+    _ = checked("description", spec.description, ERROR_MAX)  # whether it is short enough
+    if len(spec.metadata) > METADATA_MAX:
+        raise BadInput(f"metadata has {len(spec.metadata)} entries: at most {METADATA_MAX}")
+    for name, text in spec.metadata.items():
+        # Whether they are short enough.
+        _ = checked("metadata", name, NAME_MAX), checked("metadata", text, KEY_MAX)
+    return replace(spec, types=types, channels=channels)

@@ -1,0 +1,295 @@
+"""Endpoints: the places of a tenant that events are sent to."""
+
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Unpack
+
+import msgspec
+from msgspec.structs import replace
+
+from postroad.model.durations import Duration, seconds_of
+from postroad.model.endpoint import (
+    DISABLED,
+    ENABLED,
+    EndpointEntry,
+    EndpointRow,
+    EndpointSpec,
+    endpoint_id,
+    endpoint_number,
+    queue_name,
+)
+from postroad.model.entities import DEFAULT_TENANT, Policy
+from postroad.model.errors import BadInput, BadKey, Conflict, NotOnRabbitMQ, UnknownEndpoint
+from postroad.model.kept_bodies import kept_ms
+from postroad.model.keyring import KeyRing
+from postroad.model.ladder import check_ladder
+from postroad.model.matching import SPEC
+from postroad.model.pace import read_limit
+from postroad.model.texts import checked
+from postroad.model.webhook import Hook, HookRow, HookSecrets
+from postroad.ports.entropy import secret_bytes
+from postroad.ports.events import EventStore
+from postroad.ports.store import Store
+from postroad.transports.webhook.endpoints import HOOK, open_row
+from postroad.transports.webhook.signing import LIVE_MAX, SYMMETRIC
+from postroad.transports.webhook.target import read
+from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
+from postroad.verbs.bounding import bounded
+from postroad.verbs.endpoint_facts import (
+    EndpointFacts,
+    EndpointOptions,
+    EndpointPage,
+    NewEndpoint,
+    changed_endpoint,
+    facts_of,
+)
+from postroad.verbs.paging import check_page
+from postroad.verbs.sending import Sending
+from postroad.verbs.webhooks import changed, credential_of, sealed
+
+SECRET_BYTES: Final = 32
+OVERLAP_S: Final = 86_400.0
+OVERLAP_S_MAX: Final = 90 * 86_400.0
+AGAIN_MAX: Final = 10
+NO_EVENTS: Final = (
+    "endpoints and events: a broker cannot store an event and its messages in one transaction. Use "
+    "a road on PostgreSQL or SQLite, or send to URLs"
+)
+
+CancelAll = Callable[..., Awaitable[object]]
+
+
+def event_store(store: Store) -> EventStore:
+    """The store's part for events, or NotOnRabbitMQ."""
+    if not isinstance(store, EventStore):
+        raise NotOnRabbitMQ(NO_EVENTS)
+    return store
+
+
+@bounded
+class EndpointAdmin:
+    """Make, change, list and delete the endpoints that events are sent to."""
+
+    def __init__(
+        self,
+        store: Store,
+        transport: WebhookTransport,
+        ring: KeyRing,
+        sending: Sending,
+        cancel_all: CancelAll,
+    ) -> None:
+        self._store = store
+        self._transport = transport
+        self._ring = ring
+        self._sending = sending
+        self._cancel_all = cancel_all
+
+    async def create(
+        self,
+        url: str,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        ordered: bool = False,
+        secret: str = "",
+        **options: Unpack[EndpointOptions],
+    ) -> NewEndpoint:
+        """Make an endpoint. Its signing secret is made here, unless you bring one, and shown this
+        once. With `ordered` its events go one after the other, in order of publishing."""
+        events = event_store(self._store)
+        _ = self._sending.taking()  # whether the road is open
+        _ = read(url, self._transport.rules)  # whether it is one
+        spec, hook, secrets = changed_endpoint(
+            EndpointSpec(), Hook(url=url), HookSecrets(), options
+        )
+        secret = secret or new_secret()
+        _, secrets = changed(hook, secrets, {"secrets": (secret,)})
+        policy = replace(self._transport.policy(url), ordered=ordered)
+        policy = self._policy(policy, hook, options)
+        now_ms = self._store.clock.now_ms()
+        number = self._sending.ids.next(now_ms)
+        credential = await credential_of(url, secrets.headers.get("authorization", ""))
+        name = queue_name(number)
+        queue = await self._sending.open_webhook(tenant, url, policy, credential, name)
+        if spec.rate:
+            await self._store.limit_queue(queue.id, read_limit(spec.rate))
+        packed = msgspec.json.encode(spec)
+        row = EndpointRow(number, tenant, queue.id, url, packed, ENABLED, "", 0, now_ms, 1)
+        settings = sealed(queue.id, tenant, hook, secrets, self._ring)
+        # It is new: no other version of it can be there.
+        _ = await events.endpoint_put(row, settings)
+        return _with(self._facts(EndpointEntry(row, policy, queue.lanes[0]), settings), secret)
+
+    async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EndpointFacts:  # noqa: A002
+        """An endpoint; of its secrets only how many there are."""
+        (facts,) = await self._shown([await self._find(id, tenant)])
+        return facts
+
+    async def list(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> EndpointPage:
+        """A page of a tenant's endpoints, the oldest first."""
+        check_page(limit)
+        start = endpoint_number(after) if after else 0
+        found = await event_store(self._store).endpoint_page(tenant, start, limit + 1)
+        shown = await self._shown(found[:limit])
+        last = endpoint_id(found[limit - 1].row.id) if len(found) > limit else ""
+        return EndpointPage(shown, last)
+
+    async def change(
+        self,
+        id: str,  # noqa: A002
+        *,
+        tenant: str = DEFAULT_TENANT,
+        url: str = "",
+        **options: Unpack[EndpointOptions],
+    ) -> EndpointFacts:
+        """Change an endpoint. What waits stays and goes to the new URL, which must be on the same
+        server."""
+
+        async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
+            row = entry.row
+            spec = SPEC.decode(row.spec)
+            if url and url != row.url:
+                self._check_server(row.url, url)
+                await self._transport.vet(url, tenant)
+                hook, row = replace(hook, url=url), replace(row, url=url)
+            new, hook, secrets = changed_endpoint(spec, hook, secrets, options)
+            policy = self._policy(entry.policy, hook, options)
+            if policy != entry.policy:
+                changed_queue = (tenant, row.url, policy, "", queue_name(row.id))
+                _ = await self._sending.open_webhook(*changed_queue)  # it keeps its lane
+            if new.rate != spec.rate:
+                limit = read_limit(new.rate) if new.rate else None
+                await self._store.limit_queue(row.queue, limit)
+            return replace(row, spec=msgspec.json.encode(new)), hook, secrets
+
+        return await self._edit(id, tenant, edit)
+
+    async def enable(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EndpointFacts:  # noqa: A002
+        """Let an endpoint get events again, and send what waits."""
+        facts = await self._turn(id, tenant, ENABLED, "")
+        await self._store.pause_queue((await self._find(id, tenant)).row.queue, paused=False)
+        return facts
+
+    async def disable(
+        self,
+        id: str,  # noqa: A002
+        *,
+        reason: str = "",
+        tenant: str = DEFAULT_TENANT,
+    ) -> EndpointFacts:
+        """Let an endpoint get no events. What waits there is held until it is enabled."""
+        await self._store.pause_queue((await self._find(id, tenant)).row.queue, paused=True)
+        return await self._turn(id, tenant, DISABLED, checked("text", reason))
+
+    async def rotate(
+        self,
+        id: str,  # noqa: A002
+        *,
+        overlap: Duration = OVERLAP_S,
+        tenant: str = DEFAULT_TENANT,
+    ) -> NewEndpoint:
+        """Give an endpoint a new secret, which is shown this once. The one before signs too until
+        the overlap ends."""
+        overlap_s = seconds_of(overlap)
+        if not 0 <= overlap_s <= OVERLAP_S_MAX:
+            raise BadInput(f"overlap={overlap!r}: give seconds or a timedelta, at most 90 days")
+        secret = new_secret()
+
+        async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
+            now_ms = self._store.clock.now_ms()
+            ends_ms = now_ms + int(overlap_s * 1000)
+            ending = [(old, ends_ms) for old in secrets.secrets]
+            ending += [(old, min(end, ends_ms)) for old, end in secrets.ending if end > now_ms]
+            kept = tuple(ending[: LIVE_MAX - 1])
+            return entry.row, hook, replace(secrets, secrets=(secret,), ending=kept)
+
+        return _with(await self._edit(id, tenant, edit), secret)
+
+    async def delete(self, id: str, *, tenant: str = DEFAULT_TENANT) -> None:  # noqa: A002
+        """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
+        number = (await self._find(id, tenant)).row.id
+        # Its facts do not matter any more.
+        _ = await self.disable(id, reason="it is being deleted", tenant=tenant)
+        # However many they were, none is left.
+        _ = await self._cancel_all(queue_name(number), tenant=tenant)
+        # Somebody else may have deleted it meanwhile, which is the same.
+        _ = await event_store(self._store).endpoint_drop(tenant, number)
+        self._transport.endpoints.forget()
+
+    # The rest
+
+    async def _turn(self, id: str, tenant: str, state: str, reason: str) -> EndpointFacts:  # noqa: A002
+        async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
+            return replace(entry.row, state=state, reason=reason), hook, secrets
+
+        return await self._edit(id, tenant, edit)
+
+    async def _edit(self, id: str, tenant: str, edit: "Edit") -> EndpointFacts:  # noqa: A002
+        """Change an endpoint as it is now; again when somebody else has changed it meanwhile."""
+        for _ in range(AGAIN_MAX):
+            entry = await self._find(id, tenant)
+            row, hook, secrets = await edit(entry, *await self._opened(entry))
+            row = replace(row, version=entry.row.version + 1)
+            packed = sealed(row.queue, tenant, hook, secrets, self._ring)
+            if await event_store(self._store).endpoint_put(row, packed):
+                self._transport.endpoints.forget()
+                return await self.get(id, tenant=tenant)
+        raise Conflict(f"{id} is being changed by others: nothing was changed; do it again")
+
+    async def _find(self, id: str, tenant: str) -> EndpointEntry:  # noqa: A002
+        number = endpoint_number(id)
+        found = await event_store(self._store).endpoint_page(tenant, number - 1, 1)
+        if not found or found[0].row.id != number:
+            raise UnknownEndpoint(f"there is no endpoint {id} of tenant {tenant!r}")
+        return found[0]
+
+    async def _opened(self, entry: EndpointEntry) -> tuple[Hook, HookSecrets]:
+        (row,) = await self._store.read_hooks([entry.row.queue])
+        return open_row(row, self._ring)
+
+    async def _shown(self, entries: Sequence[EndpointEntry]) -> tuple[EndpointFacts, ...]:
+        rows = await self._store.read_hooks([entry.row.queue for entry in entries])
+        by_queue = {row.queue: row for row in rows}
+        # One without settings is being deleted at this moment.
+        pairs = [(entry, by_queue.get(entry.row.queue)) for entry in entries]
+        return tuple(self._facts(entry, row) for entry, row in pairs if row is not None)
+
+    def _facts(self, entry: EndpointEntry, row: HookRow) -> EndpointFacts:
+        rules, now_ms = self._transport.rules, self._store.clock.now_ms()
+        try:
+            hook, secrets = open_row(row, self._ring)
+        except BadKey as error:
+            facts = facts_of(entry, HOOK.decode(row.hook), HookSecrets(), rules, now_ms)
+            return replace(facts, fault=str(error))
+        return facts_of(entry, hook, secrets, rules, now_ms)
+
+    def _policy(self, policy: Policy, hook: Hook, options: EndpointOptions) -> Policy:
+        total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
+        ladder = check_ladder(options.get("ladder", policy.ladder))
+        policy = replace(policy, ladder=ladder, timeout_ms=total_ms + GRACE_MS)
+        if "keep_bodies" in options:
+            policy = replace(policy, keep_bodies_ms=kept_ms(options["keep_bodies"]))
+        return policy
+
+    def _check_server(self, old: str, new: str) -> None:
+        rules = self._transport.rules
+        was, now = read(old, rules).server, read(new, rules).server
+        if was != now:
+            raise BadInput(
+                f"url: {now} is another server than {was}, and what waits cannot move there: make "
+                "a new endpoint, and delete this one when its queue is empty"
+            )
+
+
+Edited = tuple[EndpointRow, Hook, HookSecrets]
+Edit = Callable[[EndpointEntry, Hook, HookSecrets], Awaitable[Edited]]
+
+
+def new_secret() -> str:
+    """Make a signing secret."""
+    return SYMMETRIC + b64encode(secret_bytes(SECRET_BYTES)).decode()
+
+
+def _with(facts: EndpointFacts, secret: str) -> NewEndpoint:
+    return NewEndpoint(**msgspec.structs.asdict(facts), secret=secret)

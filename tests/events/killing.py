@@ -1,0 +1,147 @@
+"""Events are published and delivered while publishers, workers and the database are killed; then every
+endpoint's own log is compared with the plan."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from msgspec import Struct, field
+
+from postroad import Postroad
+from tests.events.plan import HOWS, matches, tenant_of, tenants
+from tests.events.publisher_process import make_road
+from tests.webhook.conftest import ROOT, Receiver
+
+WINDOW = 64
+"""Tries of one lane that may be under way when its process is killed."""
+DRAINED_S = 120.0
+
+
+class KillReport(Struct):
+    """What became of all events."""
+
+    published: int = 0
+    delivered: int = 0
+    repeats: int = 0
+    kills: int = 0
+    breaches: list[str] = field(default_factory=list)
+
+
+class Story(Struct, frozen=True):
+    """How much, and with how many processes."""
+
+    events: int
+    kills: int
+    processes: int
+    seed: int
+
+
+def publish_kills(
+    dsn: str, receiver: Receiver, folder: Path, story: Story, crash: Callable[[], None] | None
+) -> KillReport:
+    """Publish so many events under so many kills; `crash` kills the database and starts it again."""
+    asyncio.run(_prepare(dsn, receiver))
+    report, rng = KillReport(), Random(story.seed)
+    ledgers = [folder / f"ledger{place}" for place in range(story.processes)]
+    for ledger in ledgers:
+        ledger.touch()
+    running = [_start(dsn, ledgers, place, story) for place in range(story.processes)]
+    try:
+        while (published := _lines(ledgers)) < story.events or report.kills < story.kills:
+            time.sleep(rng.uniform(0.3, 1.2))
+            if report.kills >= story.kills:
+                assert all(each.poll() is None for each in running), "a publisher ended by itself"
+                continue
+            report.kills += 1
+            if crash is not None and report.kills % 4 == 0:
+                crash()
+                continue
+            place = rng.randrange(story.processes)
+            _kill(running[place])
+            running[place] = _start(dsn, ledgers, place, story)
+    finally:
+        for each in running:
+            _kill(each)
+    report.published = published
+    asyncio.run(_drain(dsn))
+    _judge(report, ledgers, receiver)
+    return report
+
+
+async def _prepare(dsn: str, receiver: Receiver) -> None:
+    async with make_road(dsn) as road:
+        for tenant, size in tenants().items():
+            for place in range(size):
+                url = f"{receiver.url('/status/200')}?{tenant}.{place}"
+                await road.endpoints.create(url, tenant=tenant, **HOWS[place % len(HOWS)])
+
+
+def _start(dsn: str, ledgers: list[Path], place: int, story: Story) -> "subprocess.Popen[bytes]":
+    words = (dsn, ledgers[place], place, story.events, story.processes)
+    command = [sys.executable, "-m", "tests.events.publisher_process", *map(str, words)]
+    return subprocess.Popen(command, cwd=ROOT)
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+
+
+def _lines(ledgers: list[Path]) -> int:
+    return sum(len(ledger.read_bytes().splitlines()) for ledger in ledgers)
+
+
+async def _drain(dsn: str) -> None:
+    """Deliver what is left, also of workers that were killed."""
+    async with make_road(dsn) as road, asyncio.timeout(DRAINED_S):
+        running = asyncio.ensure_future(road.run())
+        while await _left(road):
+            await asyncio.sleep(0.2)
+        road.stop()
+        await running
+
+
+async def _left(road: Postroad) -> int:
+    said = await road.inspect.overview(tenant=None)
+    return sum(each.count for each in said.counts)
+
+
+def _judge(report: KillReport, ledgers: list[Path], receiver: Receiver) -> None:
+    counts = _received(receiver)
+    accepted = [line.split() for ledger in ledgers for line in ledger.read_text().splitlines()]
+    events = {int(number): event for number, event, _ in accepted}
+    wanted = {
+        (f"{tenant_of(number)}.{place}", number)
+        for number in events
+        for place in range(tenants()[tenant_of(number)])
+        if matches(place, number)
+    }
+    tell = report.breaches.append
+    if len(set(events.values())) != len(events):
+        tell("two numbers have one event")
+    for number, _, count in accepted:
+        if sum(who[1] == int(number) for who in wanted) != int(count):
+            tell(f"event {number} has {count} messages")
+    for endpoint, missed in sorted(wanted - counts.keys()):
+        tell(f"{endpoint} did not get event {missed}")
+    for endpoint, extra in sorted(counts.keys() - wanted):
+        tell(f"{endpoint} got event {extra}, which it should not")
+    report.delivered, report.repeats = len(wanted), counts.total() - len(counts)
+    # A try whose end nobody knows was under way at a kill: at most a window for each lane.
+    unknown = report.kills * WINDOW * len(tenants())
+    if report.repeats > unknown:
+        tell(f"{report.repeats} repeats, at most {unknown} tries had an unknown end")
+
+
+def _received(receiver: Receiver) -> Counter[tuple[str, int]]:
+    return Counter(
+        (entry["query"], json.loads(b64decode(entry["body"]))["n"])
+        for entry in receiver.got("/status/200")
+    )

@@ -1,0 +1,150 @@
+"""Endpoints are objects of a tenant, each with a queue of its own."""
+
+import asyncio
+from base64 import b64decode
+from datetime import timedelta
+
+import pytest
+from standardwebhooks import Webhook
+
+from postroad import Postroad
+from postroad.model.errors import BadFilter, BadInput, BadUrl, UnknownEndpoint
+from tests.webhook.conftest import Receiver
+
+HOOK = "http://127.0.0.1:9/hook"
+
+
+async def test_two_endpoints_share_a_url_and_each_gets_its_own_message(
+    road: Postroad, receiver: Receiver
+) -> None:
+    url = receiver.url("/status/200") + "?two"
+    made = [await road.endpoints.create(url, description=text) for text in ("a", "b")]
+    assert made[0].secret.startswith("whsec_")
+    assert made[0].secret != made[1].secret
+    receipt = await road.publish("order.paid", {"id": 7})
+    await road.run(until_idle=True)
+    got = {entry["headers"]["webhook-id"]: entry for entry in receiver.got("/status/200")}
+    secrets = {one.queue: one.secret for one in made}
+    for number in receipt.messages:
+        entry = got[number]
+        queue = (await road.explain(number)).queue
+        body = Webhook(secrets[queue]).verify(b64decode(entry["body"]), entry["headers"])
+        assert body == {"id": 7}
+
+
+async def test_a_secret_is_shown_once_and_counted_afterwards(road: Postroad) -> None:
+    made = await road.endpoints.create(HOOK, types=("order.*",), metadata={"plan": "gold"})
+    shown = await road.endpoints.get(made.id)
+    (listed,) = (await road.endpoints.list()).endpoints
+    assert shown == listed
+    assert (shown.secrets, shown.types, shown.metadata) == (1, ("order.*",), {"plan": "gold"})
+    assert made.secret not in repr(shown)
+    assert (await road.webhooks.list()).webhooks == ()
+
+
+async def test_a_rotated_secret_signs_beside_the_new_one_until_the_overlap_ends(
+    road: Postroad, receiver: Receiver
+) -> None:
+    made = await road.endpoints.create(receiver.url("/status/200") + "?rotated")
+    new = await road.endpoints.rotate(made.id, overlap=timedelta(seconds=1.5))
+    assert new.secret != made.secret
+    assert (new.secrets, new.secret_ends_at_ms is not None) == (2, True)
+    both = await road.publish("order.paid", 1)
+    await road.run(until_idle=True)
+    got = {entry["headers"]["webhook-id"]: entry for entry in receiver.got("/status/200")}
+    entry = got[both.messages[0]]
+    for secret in (made.secret, new.secret):
+        assert Webhook(secret).verify(b64decode(entry["body"]), entry["headers"]) == 1
+    while (await road.endpoints.get(made.id)).secrets == 2:
+        await asyncio.sleep(0.1)
+    road._transports["webhook"].endpoints.forget()  # type: ignore[attr-defined]
+    alone = await road.publish("order.paid", 2)
+    await road.run(until_idle=True)
+    got = {entry["headers"]["webhook-id"]: entry for entry in receiver.got("/status/200")}
+    assert len(got[alone.messages[0]]["headers"]["webhook-signature"].split()) == 1
+
+
+async def test_another_path_of_the_same_server_takes_what_waits_along(
+    road: Postroad, receiver: Receiver
+) -> None:
+    made = await road.endpoints.create(receiver.url("/status/500"))
+    waiting = await road.publish("order.paid", 1)
+    await road.endpoints.change(made.id, url=receiver.url("/status/200") + "?moved")
+    await road.run(until_idle=True)
+    assert (await road.explain(waiting.messages[0])).state == "delivered"
+    with pytest.raises(BadInput, match="another server"):
+        await road.endpoints.change(made.id, url="http://127.0.0.2:9/")
+
+
+async def test_a_disabled_endpoint_gets_no_events_and_holds_what_waits(
+    road: Postroad, receiver: Receiver
+) -> None:
+    made = await road.endpoints.create(receiver.url("/status/200") + "?off")
+    before = await road.publish("order.paid", 1)
+    off = await road.endpoints.disable(made.id, reason="on holiday")
+    assert (off.state, off.reason) == ("disabled", "on holiday")
+    assert (await road.publish("order.paid", 2)).messages == ()
+    await road.run(until_idle=True)
+    assert (await road.explain(before.messages[0])).state == "held"
+    await road.endpoints.enable(made.id)
+    after = await road.publish("order.paid", 3)
+    await road.run(until_idle=True)
+    for number in (*before.messages, *after.messages):
+        assert (await road.explain(number)).state == "delivered"
+
+
+async def test_a_deleted_endpoint_is_sent_nothing_any_more(road: Postroad) -> None:
+    made = await road.endpoints.create(HOOK)
+    waiting = await road.publish("order.paid", 1)
+    await road.endpoints.delete(made.id)
+    assert (await road.explain(waiting.messages[0])).state == "cancelled"
+    assert (await road.publish("order.paid", 2)).messages == ()
+    with pytest.raises(UnknownEndpoint):
+        await road.endpoints.get(made.id)
+    with pytest.raises(UnknownEndpoint):
+        await road.send(made.queue + "0", 1)
+
+
+async def test_what_cannot_be_an_endpoint_is_refused_and_nothing_is_stored(road: Postroad) -> None:
+    wrong: list[tuple[str, dict[str, object], type[BadInput]]] = [
+        ("handler", {}, BadUrl),
+        ("http://10.0.0.1/", {}, BadUrl),
+        (HOOK, {"types": ("order paid",)}, BadInput),
+        (HOOK, {"types": ("*.paid",)}, BadInput),
+        (HOOK, {"filter": {"total": 1}}, BadFilter),
+        (HOOK, {"rate": "often"}, BadInput),
+        (HOOK, {"secret": "whsec_short"}, BadInput),
+        (HOOK, {"headers": {"webhook-id": "1"}}, BadInput),
+    ]
+    for url, options, error in wrong:
+        with pytest.raises(error):
+            await road.endpoints.create(url, **options)  # type: ignore[arg-type]
+    assert (await road.endpoints.list()).endpoints == ()
+    with pytest.raises(UnknownEndpoint):
+        await road.endpoints.get("ep_1")
+
+
+async def test_settings_are_read_back(road: Postroad) -> None:
+    made = await road.endpoints.create(
+        HOOK,
+        channels=("eu",),
+        filter={"/total": {"gte": 10}},
+        reject=(418,),
+        timeout=3,
+        connect_timeout=1,
+        rate="5/s",
+        ordered=True,
+        headers={"X-Mine": "yes"},
+        keep_bodies=60,
+    )
+    shown = await road.endpoints.get(made.id)
+    assert (shown.channels, shown.filter, shown.reject) == (
+        ("eu",),
+        {"/total": {"gte": 10}},
+        (418,),
+    )
+    assert (shown.timeout_ms, shown.connect_timeout_ms, shown.rate) == (3_000, 1_000, "5/s")
+    assert (shown.ordered, shown.headers, shown.keep_bodies_ms) == (True, ("x-mine",), 60_000)
+    changed = await road.endpoints.change(made.id, filter=None, rate="", description="new")
+    assert (changed.filter, changed.rate, changed.description) == (None, "", "new")
+    assert (changed.channels, changed.ordered) == (("eu",), True)

@@ -1,0 +1,77 @@
+"""`postroad doctor mail`: what it finds in a domain's records, by a name server of our own."""
+
+import asyncio
+
+import pytest
+
+from postroad.transports.smtp.domain_checks import DomainFinding, check_domain
+from tests.cli.running import postroad
+from tests.mail.name_server import Zone, name_server
+
+GOOD: dict[tuple[str, str], list[str] | int] = {
+    ("shop.test", "TXT"): ['"v=spf1 include:relay.test mx -all"', '"other"'],
+    ("relay.test", "TXT"): ['"v=spf1 ip4:192.0.2.0/24 -all"'],
+    ("_dmarc.shop.test", "TXT"): ['"v=DMARC1; p=reject; rua=mailto:a@shop.test"'],
+    ("s1._domainkey.shop.test", "TXT"): ['"v=DKIM1; k=rsa; p=MIIB"'],
+    ("shop.test", "MX"): ["10 mx.shop.test."],
+    ("mx.shop.test", "A"): ["192.0.2.7"],
+    ("7.2.0.192.in-addr.arpa", "PTR"): ["mx.shop.test."],
+}
+MANY = " ".join(f"include:i{n}.test" for n in range(11))
+LOOP = {("loop.test", "TXT"): ['"v=spf1 include:loop.test -all"']}
+SERVFAIL = 2
+
+
+def look(
+    zone: Zone, domain: str = "shop.test", selectors: tuple[str, ...] = ("s1",)
+) -> dict[str, DomainFinding]:
+    async def story() -> list[DomainFinding]:
+        async with name_server(zone) as (_, resolver):
+            return await check_domain(domain, selectors, resolver)
+
+    return {one.part: one for one in asyncio.run(story())}
+
+
+def test_a_domain_in_order_is_told_so() -> None:
+    found = look(GOOD)
+    assert {one.state for one in found.values()} == {"ok"}
+    assert set(found) == {"SPF", "DMARC", "DKIM s1", "MX", "reverse name of mx.shop.test"}
+
+
+@pytest.mark.parametrize(
+    ("place", "records", "part", "state", "says"),
+    [
+        (("shop.test", "TXT"), ['"x"'], "SPF", "fail", "no SPF record"),
+        (("shop.test", "TXT"), ['"v=spf1 -all"', '"v=spf1 mx -all"'], "SPF", "fail", "2 SPF"),
+        (("shop.test", "TXT"), [f'"v=spf1 {MANY} -all"'], "SPF", "fail", "more than 10"),
+        (("shop.test", "TXT"), ['"v=spf1 +all"'], "SPF", "fail", "everybody"),
+        (("shop.test", "TXT"), ['"v=spf1 mx ?all"'], "SPF", "warn", "?all"),
+        (("shop.test", "TXT"), ['"v=spf1"'], "SPF", "warn", "v=spf1"),
+        (("shop.test", "TXT"), ['"v=spf1 include:loop.test -all"'], "SPF", "ok", "loop"),
+        (("shop.test", "TXT"), SERVFAIL, "SPF", "fail", "has no TXT now"),
+        (("_dmarc.shop.test", "TXT"), ['"x"'], "DMARC", "fail", "0 DMARC"),
+        (("_dmarc.shop.test", "TXT"), ['"v=DMARC1; p=none"'], "DMARC", "warn", "none"),
+        (("_dmarc.shop.test", "TXT"), ['"v=DMARC1;;=;p"'], "DMARC", "fail", "policy"),
+        (("s1._domainkey.shop.test", "TXT"), ['"v=DKIM1; p="'], "DKIM s1", "fail", "empty"),
+        (("s1._domainkey.shop.test", "TXT"), ['"=;;;"'], "DKIM s1", "fail", "no key"),
+        (("shop.test", "MX"), [], "MX", "warn", "no MX"),
+        (("shop.test", "MX"), SERVFAIL, "MX", "fail", "has no MX now"),
+        (("mx.shop.test", "A"), ["192.0.2.8"], "reverse name of mx.shop.test", "warn", "192.0.2.8"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_how_to_mend_it(
+    place: tuple[str, str], records: list[str] | int, part: str, state: str, says: str
+) -> None:
+    found = look(GOOD | LOOP | {place: records})[part]
+    assert (found.state, says in found.found) == (state, True), found
+    assert bool(found.mend) == (state != "ok")
+
+
+def test_a_domain_that_does_not_exist_and_no_selector() -> None:
+    found = look(GOOD, "nobody.test", ())
+    assert (found["MX"].state, found["DKIM"].state, found["SPF"].state) == ("fail", "warn", "fail")
+
+
+def test_a_name_that_is_none_is_refused_by_the_command() -> None:
+    done = postroad("doctor", "mail", "no domain")
+    assert done.exit_code == 2
