@@ -10,7 +10,7 @@ START := $(shell date +%s)
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test quick wide lint suite ahead bench proof reference lock audit clean run-venv dev-venv
+.PHONY: demo up test quick wide lint suite bench proof reference lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -38,13 +38,14 @@ lint: dev-venv
 	@$(BIN)/mypy
 
 # Beside mypy, which keeps one core busy for half a minute.
-suite: ahead
+suite: .pytest_cache/compiled
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-# All tests are compiled once, not by every test process. What is wrong with them is told by the run
-# itself.
-ahead: dev-venv
+# All tests are compiled once after a change, not by every test process. What is wrong with them is
+# told by the run itself.
+.pytest_cache/compiled: $(shell find src tests -name '*.py' 2>/dev/null) | dev-venv
 	-@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1
+	@mkdir -p $(@D) && touch $@
 
 bench: dev-venv
 	@$(BIN)/python -m bench $(NAME) $(if $(SECONDS),--seconds $(SECONDS))

@@ -6,9 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from postroad.api.app import ROUTES
+from postroad.api.examples import example
 from postroad.api.openapi import PARAMETERS, document
+from postroad.api.reading import choices_at
 from postroad.api.routing import Facts, Route
 from postroad.model.tokens import Scope
 from tests.api.stand import Stand, kind
@@ -131,6 +134,33 @@ async def test_a_body_of_another_type_is_refused_and_told_what_to_send(
         "",
     ):
         assert (await stand.say(method, path, {}, headers={"content-type": media})).status != 415
+
+
+def named(route: Route) -> list[tuple[str, list[str]]]:
+    """The fields and parameters of a route that may have few values."""
+    kinds = [route._values, *([route.takes] if route.decoder else [])]
+    fields = [(kind, each.encode_name) for kind in kinds for each in structs.fields(kind)]
+    found = [(name, choices_at(kind, name)) for kind, name in fields]
+    return [(name, choices) for name, choices in found if choices]
+
+
+async def test_a_value_that_is_none_of_few_is_answered_with_all_of_them(stand: Stand) -> None:
+    """For every parameter and every field of every route."""
+    seen = set()
+    for route in ROUTES:
+        for name, choices in named(route):
+            seen.add(name)
+            path = route.path.replace("{id}", "1").replace("{name}", "x")
+            bad: Any = ["zz"] if name == "scopes" else "zz"
+            if name in route.parameters:
+                refused = await stand.say(route.method, path, query={name: "zz"})
+            else:
+                body = {**example(route.takes, whole=False), name: bad}
+                refused = await stand.say(route.method, path, body)
+            told = refused.json()["detail"]
+            assert told.startswith(f"{name}"), told
+            assert told.endswith(f"'zz': give one of {', '.join(choices)}"), told
+    assert seen >= {"state", "order", "step", "by", "role", "scopes", "reason", "mode", "outcome"}
 
 
 class Page(HTMLParser):

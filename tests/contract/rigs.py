@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from postroad.ports.store import Store
 from postroad.stores.sqlite.store import SqliteStore
-from postroad.stores.sqlite.writer import Drive, InlineDrive, ThreadDrive
+from postroad.stores.sqlite.writer import Drive, ThreadDrive
 from tests.contract.clock import ManualClock
 
 Rows = list[tuple[Any, ...]]
@@ -69,6 +69,7 @@ class SqliteRig:
 
 
 RIGS: Final[dict[str, Callable[[Path], Rig]]] = {
-    "sqlite": lambda folder: SqliteRig(folder, InlineDrive),
-    "sqlite-thread": lambda folder: SqliteRig(folder, ThreadDrive),
+    "sqlite": lambda folder: SqliteRig(folder, ThreadDrive),
 }
+"""Without a server. The inline drive of simulated time differs in the writer alone, which
+test_sqlite_writer.py has on both."""

@@ -19,6 +19,7 @@ from tests.contract.rigs import SqliteRig
 WALKS: Final = {
     "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
+    "claim_times": "the walks are over the levels and pools that are asked for",
     "counts": "asked by people, never by the engine",
     "credential_delete": "asked by people, over campaigns",
     "box_find": "the walk is over the names that are asked for",
@@ -87,6 +88,8 @@ WALKS: Final = {
     "token_page": "asked by people, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
     "rollups": "asked by people, over what it has read",
+    "rule_hit": "the walk is over the times of one rule on one lane",
+    "rules_version": "walks an index of rules, which people make",
     "workers": "asked by people, over processes",
     "trouble": "asked by people and for metrics, never by the engine",
     "unused_queues": "the walk is over one slice",
@@ -110,6 +113,7 @@ WALKS: Final = {
 }
 SORTS: Final = {
     "rollups": "asked by people, over at most so many buckets",
+    "rule_hit": "the times of one rule on one lane",
     "campaign_exact": "at most four groups, of one campaign",
     "dead_owners": "over processes that have died",
     "campaigns_of_tenant": "asked by people, over one tenant's campaigns",
@@ -167,7 +171,7 @@ def test_no_query_walks_a_table_or_sorts(name: str, plans: dict[str, list[str]])
 
 INDEXES: Final = {
     "claim_ready": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at<?)",
-    "claim_next": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>? AND ready_at<?)",
+    "claim_times": "COVERING INDEX lane_level_ready (pool=? AND level=? AND ready_at>? AND ready_at<?)",
     "claim_take": "INTEGER PRIMARY KEY",
     "claim_hide": "PRIMARY KEY (lane_id=?)",
     "look_due": "INDEX rung_ready (lane_id=? AND ready_at>? AND ready_at<?)",

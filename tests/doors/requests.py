@@ -136,6 +136,7 @@ DOORS = (
             "api/reading.py:AT",
             "api/reading.py:UNKNOWN",
             "api/reading.py:MISSING",
+            "api/reading.py:choices_at",
         ),
         frames=(
             BARE,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, mail, requests, returns, rules, wires
+from tests.doors import answers, broker, events, mail, requests, returns, rules, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
@@ -15,6 +15,7 @@ DOORS = (
     *requests.DOORS,
     *wires.DOORS,
     *broker.DOORS,
+    *events.DOORS,
     *returns.DOORS,
     *mail.DOORS,
     *rules.DOORS,
@@ -34,6 +35,7 @@ OURS = {
     "transports/smtp/domain_checks.py:_reverse": "addresses as the resolver's library writes them",
     "stores/campaign_rows.py:": "rows that this release wrote",
     "stores/erasing.py:": "rows that this release wrote",
+    "stores/events.py:": "rows that this release wrote",
     "stores/exported_rows.py:_row": "names of our columns",
     "stores/tokens.py:": "rows that this release wrote",
     "stores/webhooks.py:": "rows that this release wrote",
@@ -55,7 +57,7 @@ OURS = {
     "transports/smtp/resolver.py:DnsResolver": "records that dnspython has read and we have written",
     "transports/smtp/ways.py:MailHost": "a host that was read, of settings or of a domain's records",
     "transports/smtp/ways.py:RelayWay": "an address that was vetted",
-    "verbs/webhooks.py:_credential": "a URL that was vetted",
+    "verbs/webhooks.py:credential_of": "a URL that was vetted",
     "stores/sql.py:": "names of our migrations",
 }
 """What is not foreign, by how its name begins, and why."""

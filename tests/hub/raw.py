@@ -40,4 +40,6 @@ async def http(
     answer = await asyncio.wait_for(reader.read(), 90)
     writer.close()
     first, _, rest = answer.partition(b"\r\n\r\n")
+    media = b"problem+json" if int(first.split()[1]) >= 400 else b"json"
+    assert not rest or b"\r\ncontent-type: application/" + media in first
     return int(first.split()[1]), json.loads(rest) if rest else None

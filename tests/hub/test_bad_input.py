@@ -220,8 +220,10 @@ async def test_http_says_what_is_wrong(tmp_path: Path, caplog: pytest.LogCapture
             found, content = await http(served, method, where, token, body, kind)
             assert found == status, (method, where, content)
             if status >= 400:
-                assert content["error"]
-                assert content["text"]
+                assert content["type"].startswith("urn:postroad:problem:")
+                assert content["status"] == status
+                assert content["title"]
+                assert content["detail"]
 
 
 @pytest.mark.parametrize(

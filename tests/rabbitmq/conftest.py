@@ -15,6 +15,14 @@ PATIENCE_S = 120
 
 @pytest.fixture
 def dsn(broker: PrivateRabbit) -> Iterator[str]:
+    lent = broker.borrow_vhost()
+    yield lent
+    broker.give_back(lent)
+
+
+@pytest.fixture
+def new_dsn(broker: PrivateRabbit) -> Iterator[str]:
+    """One in which there is nothing at all."""
     made = broker.create_vhost()
     yield made
     broker.delete_vhost(made)

@@ -61,16 +61,16 @@ async def test_a_message_with_nowhere_to_go_is_shown_until_a_worker_has_dealt_wi
 
 
 def test_looking_makes_nothing_on_a_broker_and_beside_it(
-    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = {each["part"]: each for each in data("doctor", "--dsn", dsn)}
+    found = {each["part"]: each for each in data("doctor", "--dsn", new_dsn)}
     assert (found["broker"]["state"], found["broker"]["found"][:8]) == ("ok", "RabbitMQ")
     assert (found["store"]["state"], "no road yet" in found["store"]["found"]) == ("warn", True)
     assert list(tmp_path.iterdir()) == []
 
     async def ask_outside() -> None:
-        async with channel_to(dsn) as channel:
+        async with channel_to(new_dsn) as channel:
             await depth(channel, "postroad.v1.lost")
 
     with pytest.raises(ChannelNotFoundEntity):

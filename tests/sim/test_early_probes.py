@@ -12,7 +12,7 @@ from postroad.model.ids import to_text
 from tests.rig import receivers
 from tests.rig.world import World, simulate
 
-SEEDS = range(12)
+SEEDS = range(6)
 OUTAGES_S = (3, 7, 12, 25, 50, 110, 300)
 SLACK_S = 0.25
 """A claim, and the try itself."""

@@ -19,7 +19,7 @@ from tests.rig.world import World, simulate
 
 FEW_AT_ONCE = Limits(in_flight_max=8, claim_batch=4)
 SERVERS = 160
-EACH = 40
+EACH = 30
 A_WORKER = 800
 """Bytes at least, with what is made for it."""
 

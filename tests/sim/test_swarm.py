@@ -21,12 +21,12 @@ LIMITED_REGRESSIONS = (1166, 1220, 1236, 1303)
 
 def test_worlds_with_faults_keep_every_promise(part: int) -> None:
     """No loss, no phantom, repeats only after doubt, one holder, order, never early, all final."""
-    assert broken_seeds(1_000, 40 // part) == []
+    assert broken_seeds(1_000, 20 // part) == []
 
 
 def test_worlds_under_limits_keep_every_promise(part: int) -> None:
     """As well: no window holds more starts than it allows, and doubts are settled by people."""
-    assert broken_seeds(1_000, 12 // part, limited_swarm) == []
+    assert broken_seeds(1_000, 8 // part, limited_swarm) == []
 
 
 @pytest.mark.parametrize("seed", LIMITED_REGRESSIONS)
@@ -43,7 +43,7 @@ def test_a_seed_that_once_broke_a_promise_keeps_it(seed: int) -> None:
 
 def test_worlds_lived_twice_are_the_same(part: int) -> None:
     """The digest of all events depends on the seed alone."""
-    assert unsteady_seeds(2_000, 8 // part) == []
+    assert unsteady_seeds(2_000, 4 // part) == []
 
 
 async def zombie(world: World) -> None:

@@ -1,34 +1,26 @@
 """Problem answers (RFC 9457): every error of the road as one small JSON document."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from postroad.model import errors
 from postroad.model.campaign import UnknownCampaign, WrongState
-from postroad.model.dead import ReplayMode
 from postroad.model.problem import WORDS, FieldError, Problem, kind
-from postroad.model.states import DeadReason
-from postroad.model.tokens import Scope
 
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
-CHOICES: Final[dict[str, Iterable[str]]] = {
-    "reason": DeadReason,
-    "scopes": Scope,
-    "mode": ReplayMode,
-    "outcome": ("sent", "unsent"),
-}
 
 
-def field_error(field: str, words: str) -> FieldError:
-    """What is wrong with a field, in words that say what to give."""
+def field_error(field: str, words: str, choices: Sequence[str] = ()) -> FieldError:
+    """What is wrong with a field, in words that say what to give. `choices`: all values that it
+    may have, where they are few."""
     listed = PATTERN.search(words)
     if listed:
         words = f"give one of {', '.join(listed[1].split('|'))}"
     elif "rfc3339" in words.lower():
         words = "give a time with its zone, as 2026-01-31T12:00:00Z"
-    elif words.startswith("invalid enum value") and (name := field.partition("[")[0]) in CHOICES:
-        words = f"{words}: give one of {', '.join(CHOICES[name])}"
+    elif words.startswith("invalid") and choices:
+        words = f"{words}: give one of {', '.join(choices)}"
     return FieldError(field, words)
 
 

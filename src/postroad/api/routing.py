@@ -128,7 +128,7 @@ class Route:
         try:
             read = msgspec.convert(values, self._values, strict=False)
         except msgspec.ValidationError as error:
-            wrong = bad_field(str(error))
+            wrong = bad_field(str(error), self._values)
             if wrong.fields and wrong.fields[0].field in path:
                 raise nothing_at(request.path) from None
             raise wrong from None

@@ -26,6 +26,7 @@ from postroad.model.mailbox import (
     Taken,
     digest,
 )
+from postroad.model.problem import PREFIX, Problem
 
 HEAD_BYTES_MAX: Final = 16 * 1024
 HEAD_END: Final = re.compile(rb"\n\r?\n")
@@ -38,6 +39,9 @@ STATUS: Final = {
     RefusalCode.too_large: 413,
     RefusalCode.malformed: 400,
 }
+FAILED: Final = {408: "too_slow", 413: RefusalCode.too_large, 429: RefusalCode.too_many}
+"""Words for what ends a connection."""
+PROBLEM: Final = "application/problem+json"
 
 
 class HttpProtocol(asyncio.Protocol):
@@ -171,7 +175,7 @@ class HttpProtocol(asyncio.Protocol):
             case ["", "v1", "mailboxes", box, "messages", number], b"DELETE":
                 self._ack(box, headers, number)
             case _:
-                self._reply(404, {"error": "not_found", "text": "no such address here"})
+                self._problem(404, "not_found", "no such address here")
         self._hub.wake()
 
     def _send(self, box: str, headers: dict[str, str], body: bytes) -> None:
@@ -188,7 +192,7 @@ class HttpProtocol(asyncio.Protocol):
                 self._reply(201, {"id": answer.letter.position})
             elif isinstance(answer, Full):
                 text = "the mailbox takes nothing until it is empty"
-                self._reply(429, {"error": "quota", "text": text})
+                self._problem(429, "quota", text)
             elif isinstance(answer, Refused):
                 self._refuse(answer)
 
@@ -230,13 +234,16 @@ class HttpProtocol(asyncio.Protocol):
         if refused.code is RefusalCode.denied and self._wrong(1):
             self._fail(429, "too many wrong tokens from your address: wait a minute")
             return
-        self._reply(STATUS.get(refused.code, 400), {"error": refused.code, "text": refused.text})
+        self._problem(STATUS.get(refused.code, 400), refused.code, refused.text)
 
-    def _reply(self, status: int, content: object) -> None:
+    def _problem(self, status: int, code: str, text: str) -> None:
+        self._reply(status, problem(status, code, text), PROBLEM)
+
+    def _reply(self, status: int, content: object, media_type: str = "application/json") -> None:
         if self._transport is None:
             return
         payload = b"" if content is None else msgspec.json.encode(content)
-        headers = [("content-type", "application/json"), ("content-length", str(len(payload)))]
+        headers = [("content-type", media_type), ("content-length", str(len(payload)))]
         if status == 204:
             headers = []
         self._say(h11.Response(status_code=status, headers=headers), payload)
@@ -268,8 +275,9 @@ class HttpProtocol(asyncio.Protocol):
         if self._transport is None:
             return
         if self._wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            payload = msgspec.json.encode({"error": "malformed", "text": text})
-            headers = [("content-length", str(len(payload))), ("connection", "close")]
+            payload = msgspec.json.encode(problem(status, FAILED.get(status, "malformed"), text))
+            headers = [("content-type", PROBLEM), ("content-length", str(len(payload)))]
+            headers.append(("connection", "close"))
             self._say(h11.Response(status_code=status, headers=headers), payload)
         self._close()
 
@@ -282,6 +290,12 @@ class HttpProtocol(asyncio.Protocol):
         if transport.get_write_buffer_size():
             self._leaving = transport
             self._deadlines.set_deadline(self, self._hub.limits.stall_s)
+
+
+def problem(status: int, code: str, text: str) -> Problem:
+    """An error as the API writes them; `code` is the word that error frames have."""
+    kind = PREFIX + code.replace("_", "-")
+    return Problem(kind, code.replace("_", " ").capitalize(), status, text)
 
 
 def _is_double(request: h11.Request) -> bool:

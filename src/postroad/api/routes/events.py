@@ -111,7 +111,7 @@ async def event_type_set(request: Request, asked: EventTypeRequest) -> EventType
 
 
 @fetch("/v1/event-types", scope=Scope.read)
-async def event_type_list(request: Request, archived: bool = False) -> EventTypeList:  # noqa: FBT001
+async def event_type_list(request: Request, archived: Archived = False) -> EventTypeList:
     """List the event types; those that are archived only if they are asked for."""
     return await request.road.event_types.list(archived=archived)
 

@@ -5,6 +5,7 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from postroad.model.entities import Lane
@@ -51,18 +52,20 @@ def claim(db: Database, owner: int, request: ClaimRequest) -> Claim:
 def _look(db: Database, request: ClaimRequest) -> ReadyLanes:
     found = ReadyLanes([], {}, more=False)
     after, last = db.turn, ""
-    for level in request.levels:
-        for pool in request.pools:
-            rows = db.all("claim_ready", pool, level, request.now_ms, request.limit)
-            ready = [one for row in rows if (one := ReadyLane(*row)).tenant not in request.without]
-            if len(rows) >= request.limit and db.number("claim_several", pool, level):
-                # More are ready than it takes: tenants go in turn, not who has been ready longest.
-                ready, end, more = _by_tenant(db, request, pool, level, after)
-                found.more = found.more or more
-                last = min(last or end, end or last)
-            found.ready += ready
-            soonest = db.number("claim_next", pool, level, request.now_ms) or NEVER
-            found.next_at_ms[level] = min(found.next_at_ms.get(level, NEVER), soonest)
+    levels, pools = (msgspec.json.encode(list(each)) for each in (request.levels, request.pools))
+    times = db.all("claim_times", levels.decode(), pools.decode(), request.now_ms)
+    for level, pool, first_ms, next_ms in times:
+        found.next_at_ms[level] = min(found.next_at_ms.get(level, NEVER), next_ms or NEVER)
+        if first_ms is None or first_ms > request.now_ms:
+            continue
+        rows = db.all("claim_ready", pool, level, request.now_ms, request.limit)
+        ready = [one for row in rows if (one := ReadyLane(*row)).tenant not in request.without]
+        if len(rows) >= request.limit and db.number("claim_several", pool, level):
+            # More are ready than it takes: tenants go in turn, not who has been ready longest.
+            ready, end, more = _by_tenant(db, request, pool, level, after)
+            found.more = found.more or more
+            last = min(last or end, end or last)
+        found.ready += ready
     db.turn = last
     found.more = found.more or len(found.ready) >= request.limit
     if after and not found.more:

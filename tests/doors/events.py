@@ -1,0 +1,50 @@
+"""What endpoints ask for: event types, channels, and filters of bodies."""
+
+from contextlib import suppress
+
+import msgspec
+
+from postroad.model.endpoint import (
+    CHANNEL,
+    PATTERN,
+    TYPE,
+    check_channels,
+    check_type,
+    check_types,
+)
+from postroad.model.errors import BadInput
+from postroad.model.filters import compiled
+from postroad.model.matching import SPEC
+from tests.doors.shape import BARE, Door
+
+
+def subscribed(data: bytes) -> None:
+    text = data.decode("latin-1")
+    for check in (check_type, lambda one: check_types((one,)), lambda one: check_channels((one,))):
+        with suppress(BadInput):
+            check(text)
+    for name in (TYPE, PATTERN, CHANNEL):
+        name.fullmatch(text)
+    with suppress(BadInput):
+        compiled({"/" + text: 1})
+    with suppress(msgspec.MsgspecError):
+        SPEC.decode(b'{"types":["' + data + b'"]}')
+
+
+DOORS = (
+    Door(
+        "an endpoint's events",
+        subscribed,
+        (
+            "model/endpoint.py:CHANNEL",
+            "model/endpoint.py:PATTERN",
+            "model/endpoint.py:TYPE",
+            "model/filters.py:_pointer",
+            "model/matching.py:SPEC",
+        ),
+        frames=(BARE, (b"a.", b".*"), (b"a", b"!"), (b"/", b"~1")),
+        shapes={"parts": lambda n: b"a." * (n // 2), "slashes": lambda n: b"/a" * (n // 2)},
+        size=16_384,
+        raises=(UnicodeError,),
+    ),
+)
