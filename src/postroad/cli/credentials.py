@@ -67,8 +67,8 @@ def put(
     asked for."""
     # One that has secrets of its own kind, as a key that signs, may have no main one.
     # A relay on this machine needs none at all: then the variable is there, and empty.
-    stated = os.environ.get("POSTROAD_SECRET", "" if fields.secrets else None)
-    secret = _asked() if stated is None else stated
+    stated = os.environ.get("POSTROAD_SECRET")
+    secret = ("" if fields.secrets else _asked()) if stated is None else stated
     given = dict(_pair(each) for each in fields.more or ())
     data: dict[str, Any] = {
         "name": name,
