@@ -171,6 +171,10 @@ async def test_messages_are_sent_and_controlled_from_elsewhere(tmp_path: Path, h
         assert await far.rules.list(shipped=False) == [rule]
         assert await far.rules.test("421 4.7.0 no") == await road.rules.test("421 4.7.0 no")
         await far.rules.delete("slow", tenant="*")
+        bounce = b"From: a@example.com\r\nSubject: not one of ours\r\n\r\nno\r\n"
+        assert await far.suppressions.take_report(bounce) == await road.suppressions.take_report(
+            bounce
+        )
         whom = await far.suppressions.add("bo@example.com", tenant="*")
         assert (await road.suppressions.list(tenant="*")).suppressions == (whom,)
         assert (await far.suppressions.list()).suppressions == ()
