@@ -95,7 +95,7 @@ def test_every_type_is_read_and_written_unchanged(client: ModuleType) -> None:
 READ = (
     "messages.show", "messages.explain", "messages.attempts", "dead.dead_list", "dead.dead_show",
     "queues.queues", "queues.explain_queue", "lanes.lanes", "lanes.explain_lane", "levels.levels",
-    "stats.stats", "endpoints.endpoint_list", "campaigns.campaign_list", "tokens.token_list",
+    "stats.stats", "webhooks.webhook_list", "campaigns.campaign_list", "tokens.token_list",
     "credentials.credential_list", "mailboxes.mailbox_list", "mailboxes.mailbox_explain", "limits.limit_list", "rules.rule_list",
     "server.healthz", "server.readyz",
 )  # fmt: skip
@@ -123,7 +123,7 @@ async def test_its_functions_ask_the_real_application(client: ModuleType, stand:
         "messages.send", body=models.SendRequest.from_dict({"queue": "bad", "body": 1})
     )
     hook = {"url": "https://127.0.0.1/hook", "reject": [418]}
-    refused = await call("endpoints.endpoint_set", body=models.EndpointRequest.from_dict(hook))
+    refused = await call("webhooks.webhook_set", body=models.WebhookRequest.from_dict(hook))
     assert refused.type_ == "urn:postroad:problem:bad-url"
     box = await call("mailboxes.mailbox_create", body=models.MailboxRequest.from_dict({"quota": 3}))
     made = {"name": "ci", "scopes": ["send"], "lasts_s": 60}

@@ -47,6 +47,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
         "/v1/privacy": "1",
         "/v1/event-types": "order.paid",
         "/v1/limits": MARK,
+        "/v1/rules": MARK,
         "/v1/suppressions": MARK,
     }
 

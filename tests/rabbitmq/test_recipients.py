@@ -29,6 +29,7 @@ def test_recipients_go_through_the_broker_and_are_known_afterwards(
                 assert (await road.explain(ids[number])).recipient == number
             assert (await road.dead.show(ids[refused])).headers[TO] == refused
             assert {one.recipient for one in (await road.messages.list()).messages} == set(ends)
+            assert await road.suppressions.remove(refused) == 1  # it was refused for good
             await road.dead.replay(ids=[ids[refused]])
             await until_state(road, ids[refused], "dead")
 

@@ -138,8 +138,9 @@ class Endpoints:
         shown = dict.fromkeys(secret.headers.keys() - SHOWN, "…")
         total_ms = hook.timeout_ms or self._rules.timeout_ms
         connect_ms = min(hook.connect_timeout_ms or self._rules.connect_timeout_ms, total_ms)
-        now_ms = self._clock.now_ms()
+        # In simulated time there is no clock before the loop runs.
+        now_ms = self._clock.now_ms() if secret.ending else 0
         signer = Signer(secret.live(now_ms))
-        until_ms = min((end for _, end in secret.ending if end > now_ms), default=NEVER)
         made = Endpoint(hook, secret.headers, shown, signer, connect_ms, total_ms)
+        until_ms = min((end for _, end in secret.ending if end > now_ms), default=NEVER)
         return replace(made, until_ms=until_ms) if secret.ending else made

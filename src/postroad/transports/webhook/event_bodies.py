@@ -16,44 +16,47 @@ BYTES_MAX: Final = 16 << 20
 """Bodies in memory; an event's messages mostly go within seconds of each other."""
 
 
+Content = tuple[bytes, bytes]
+"""A body, and the headers that are left without the reference."""
+
+
 class EventBodies:
-    """Caches the bodies of the events that are being sent."""
+    """Caches the bodies of the events that are being sent, by the headers that name them: those of
+    all messages of one publish are alike."""
 
     def __init__(self, store: object) -> None:
         self._store = store if isinstance(store, EventStore) else None
-        self._known: OrderedDict[int, bytes] = OrderedDict()
+        self._known: OrderedDict[bytes, Content] = OrderedDict()
         self._bytes = 0
-        self._asked: dict[int, asyncio.Task[bytes | None]] = {}
+        self._asked: dict[bytes, asyncio.Task[Content | None]] = {}
 
     async def whole(self, message: Message) -> Message | None:
         """Return a message with the body of its event, and without the reference; None when the
         event is gone."""
-        number = referred(message.headers)
-        if number is None:
-            return message
-        body = self._known.get(number)
-        if body is None:
-            body = await self._ask(number)
-        if body is None:
+        found = self._known.get(message.headers)
+        if found is None:
+            found = await self._ask(message.headers)
+        if found is None:
             return None
-        return replace(message, body=body, headers=own_headers(message.headers))
+        return replace(message, body=found[0], headers=found[1])
 
-    async def _ask(self, number: int) -> bytes | None:
+    async def _ask(self, headers: bytes) -> Content | None:
         """Read a body. Those who ask meanwhile wait for the same answer."""
-        task = self._asked.get(number)
+        task = self._asked.get(headers)
         if task is None:
-            task = self._asked[number] = asyncio.create_task(self._read(number))
-            task.add_done_callback(lambda _: self._asked.pop(number, None))
+            task = self._asked[headers] = asyncio.create_task(self._read(headers))
+            task.add_done_callback(lambda _: self._asked.pop(headers, None))
         return await asyncio.shield(task)
 
-    async def _read(self, number: int) -> bytes | None:
+    async def _read(self, headers: bytes) -> Content | None:
         if self._store is None:
             raise StoreError("a road on RabbitMQ has no events")
-        event = await self._store.event(None, number)
+        number = referred(headers)
+        event = None if number is None else await self._store.event(None, number)
         if event is None:
             return None
-        self._known[number] = event.body
+        found = self._known[headers] = event.body, own_headers(headers)
         self._bytes += len(event.body)
         while self._bytes > BYTES_MAX and len(self._known) > 1:
-            self._bytes -= len(self._known.popitem(last=False)[1])
-        return event.body
+            self._bytes -= len(self._known.popitem(last=False)[1][0])
+        return found

@@ -94,7 +94,7 @@ def _private(secret: str) -> Ed25519PrivateKey:
 def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
-    except ValueError:
+    except ValueError:  # also of letters that base64 does not have
         raise BadInput("a signing secret is not base64") from None
 
 
