@@ -138,8 +138,6 @@ PUBLIC = {
     "GET /docs",
     "GET /docs/style.css",
     "POST /v1/callbacks/{key}",
-    "GET /unsubscribe",
-    "POST /unsubscribe",
 }
 """Routes that ask for no token; what they tell or take is meant for strangers."""
 
