@@ -129,6 +129,8 @@ async def test_an_answer_in_pieces_ends_when_its_client_is_gone(stand: Stand) ->
 
 
 PUBLIC = {
+    "GET /unsubscribe",
+    "POST /unsubscribe",
     "GET /healthz",
     "GET /readyz",
     "GET /metrics",

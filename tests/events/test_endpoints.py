@@ -115,6 +115,7 @@ async def test_what_cannot_be_an_endpoint_is_refused_and_nothing_is_stored(road:
         (HOOK, {"filter": {"total": 1}}, BadFilter),
         (HOOK, {"rate": "often"}, BadInput),
         (HOOK, {"secret": "whsec_short"}, BadInput),
+        (HOOK, {"secret": "whsec_…"}, BadInput),
         (HOOK, {"headers": {"webhook-id": "1"}}, BadInput),
     ]
     for url, options, error in wrong:

@@ -5,7 +5,15 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
+from postroad.cli.command import (
+    After,
+    Commands,
+    ExportInvocation,
+    Invocation,
+    Limit,
+    Listing,
+    add_group,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import as_json, more, when
 from postroad.model.errors import BadInput
@@ -158,6 +166,6 @@ def import_types(
     _list(call, call.ask("POST", "/v1/event-types:import", data=data))
 
 
-def export_types(call: Invocation) -> None:
+def export_types(call: ExportInvocation) -> None:
     """Print the event types as an OpenAPI document."""
     as_json(call.ask("GET", "/v1/event-types:export"))

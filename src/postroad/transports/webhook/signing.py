@@ -1,6 +1,5 @@
 """Standard Webhooks signatures over the exact bytes: v1 (HMAC-SHA256) and v1a (ed25519)."""
 
-import binascii
 import hmac
 from base64 import b64decode, b64encode
 from binascii import b2a_base64
@@ -95,7 +94,7 @@ def _private(secret: str) -> Ed25519PrivateKey:
 def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:  # also of letters that base64 does not have
         raise BadInput("a signing secret is not base64") from None
 
 
