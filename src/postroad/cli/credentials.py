@@ -130,7 +130,8 @@ def list_credentials(call: Listing) -> None:
 def check(call: Invocation, name: Name) -> None:
     """Ask the provider whether a credential works."""
     said = call.ask("POST", f"/v1/credentials/{part(name)}/check")
-    call.reply(said, f"works: {said['account']}")
+    unnamed = "nothing is against it; no account is named (of a webhook nobody can be asked)"
+    call.reply(said, f"works: {said['account']}" if said["account"] else unnamed)
 
 
 def delete(call: Invocation, name: Name) -> None:
