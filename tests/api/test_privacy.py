@@ -29,7 +29,7 @@ async def test_a_tenant_is_exported_then_erased_and_both_are_in_the_audit_log(
     assert said["erased"]["history"] == 1
     page = (await stand.say("GET", "/v1/audit")).json()["lines"]
     assert [line["verb"] for line in page] == ["privacy_erased", "privacy_erase", "privacy_export"]
-    assert page[1]["what"] == {"everything": "True", "erasure": str(said["id"])}
+    assert page[1]["what"] == {"everything": "true", "erasure": str(said["id"])}
     assert page[0]["count"] == sum(said["erased"].values())
     assert {line["tenant"] for line in page} == {"mine"}
     left = (await stand.say("GET", "/v1/queues")).json()["queues"]

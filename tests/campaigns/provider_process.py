@@ -6,6 +6,7 @@
 
   +1511… refuses it     +1512… throttles it the first two times      +1513… takes it and is silent
   +1514… takes it and hangs up       +1515… takes it and answers 500     others: takes it
+  +1517… refuses it for a reason that may pass: the region is not enabled
 
 With CALLBACKS it reports each twice, late, and the last word first.
 """
@@ -177,6 +178,9 @@ class Door:
         if kind == "+1511":
             provider.note(self.began_ns, number, "refused")
             self.answer(400, {"code": 21211, "message": "The number is not valid", "status": 400})
+        elif kind == "+1517":
+            provider.note(self.began_ns, number, "refused")
+            self.answer(400, {"code": 21408, "message": "Region not enabled", "status": 400})
         elif kind == "+1512" and provider.throttled.get(number, 0) < 2:
             provider.throttled[number] = provider.throttled.get(number, 0) + 1
             provider.note(self.began_ns, number, "throttled")

@@ -74,7 +74,7 @@ def test_what_is_uncertain_is_never_picked_by_resume_or_retry_but_can_be_settled
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     hung, broke = numbers(2, "+1514"), numbers(1, "+1515")
-    good, bad = numbers(5), numbers(2, "+1511")
+    good, bad = numbers(5), numbers(2, "+1517")
 
     async def story() -> None:
         async with running(local(dsn)) as road:
@@ -84,15 +84,34 @@ def test_what_is_uncertain_is_never_picked_by_resume_or_retry_but_can_be_settled
             assert (done.counts.sent, done.counts.failed, done.counts.uncertain) == (5, 2, 3)
             await road.campaigns.retry("c")
             done = await reaches(road, "done")
-            assert (done.counts.sent, done.counts.failed, done.counts.uncertain) == (5, 0, 3)
-            assert done.counts.suppressed == 2, "a shipped rule: these numbers do not exist"
+            assert (done.counts.sent, done.counts.failed, done.counts.uncertain) == (5, 2, 3)
             assert await road.campaigns.lookup("c") == 3
             assert (await road.campaigns.exact("c")).sent == 8
 
     within(story())
     assert set(provider.taken().values()) == {1}
     refused = [one.number for one in provider.arrivals() if one.what == "refused"]
-    assert Counter(refused) == dict.fromkeys(bad, 1), "the retry has asked the list first"
+    assert Counter(refused) == dict.fromkeys(bad, 2)
+
+
+def test_a_number_that_does_not_exist_is_retried_only_when_it_is_off_the_suppression_list(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    first, second = numbers(2, "+1511")
+
+    async def story() -> None:
+        async with running(local(dsn)) as road:
+            await prepare(road, provider, tmp_path, [first, second])
+            await road.campaigns.start("c")
+            assert (await reaches(road, "done")).counts.failed == 2
+            for off, failed, suppressed in ((0, 0, 2), (1, 1, 1)):
+                assert not off or await road.suppressions.remove(first) == 1
+                await road.campaigns.retry("c")
+                counts = (await reaches(road, "done")).counts
+                assert (counts.failed, counts.suppressed) == (failed, suppressed)
+
+    within(story())
+    assert Counter(one.number for one in provider.arrivals()) == {first: 2, second: 1}
 
 
 def test_settling_says_sent_or_unsent_and_unsent_is_sent_when_resumed(

@@ -144,7 +144,8 @@ def test_a_credential_and_a_campaign_with_a_blank_in_its_name_are_found(
     assert road
     monkeypatch.setenv("POSTROAD_SECRET", "whsec_" + "MDEy" * 8)
     data("credential", "put", "my shop", "--kind", "webhook")
-    assert data("credential", "check", "my shop") == {"account": "webhooks"}
+    assert data("credential", "check", "my shop") == {"account": ""}  # nobody to ask
+    assert "works:" not in postroad("credential", "check", "my shop").output
     words = ("--credential", "my shop", "--template", "hello")
     data("campaign", "create", "spring sale", *words)
     assert data("campaign", "show", "spring sale")["name"] == "spring sale"

@@ -173,7 +173,7 @@ class Stand:
         """What the file holds, read from a copy: the next engine shall recover the file itself."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             for path in self.folder.glob("road.db*"):
-                if path.suffix not in (".lock", ".db-shm"):
+                if path.suffix not in (".lock", ".db-shm", ".window"):
                     shutil.copy(path, folder)
             return look_into(Path(folder) / "road.db")
 

@@ -61,7 +61,7 @@ def _look_into(folder: Path) -> None:
     assert queue["queue"] == "welcome"
     (message,) = postroad("messages", "--state", "delivered")["messages"]
     assert postroad("message", "explain", message["id"])["state"] == "delivered"
-    assert postroad("workers")["workers"][0]["state"] in ("alive", "idle")
+    assert postroad("workers")["workers"][0]["state"] in ("working", "idle")
     assert postroad("pause", "welcome")["done"] == "paused"
     assert postroad("send", "welcome", '{"name": "Bo"}')["queue"] == "welcome"
     assert postroad("stats")["held"] == 1

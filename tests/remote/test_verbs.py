@@ -164,6 +164,17 @@ async def test_messages_are_sent_and_controlled_from_elsewhere(tmp_path: Path, h
         put = await far.limits.put("all", lanes="handler:*", rate="5000/s", tenant="*")
         assert await far.limits.list(tenant="*") == await road.limits.list(tenant="*") == [put]
         assert await far.limits.list() == []
+        rule = await far.rules.put(
+            "slow", lanes="smtp:*", do="hold_lane", status="421", lasts=60, tenant="*"
+        )
+        assert await far.rules.list(tenant="*") == await road.rules.list(tenant="*")
+        assert await far.rules.list(shipped=False) == [rule]
+        assert await far.rules.test("421 4.7.0 no") == await road.rules.test("421 4.7.0 no")
+        await far.rules.delete("slow", tenant="*")
+        bounce = b"From: a@example.com\r\nSubject: not one of ours\r\n\r\nno\r\n"
+        assert await far.suppressions.take_report(bounce) == await road.suppressions.take_report(
+            bounce
+        )
         whom = await far.suppressions.add("bo@example.com", tenant="*")
         assert (await road.suppressions.list(tenant="*")).suppressions == (whom,)
         assert (await far.suppressions.list()).suppressions == ()

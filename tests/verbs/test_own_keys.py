@@ -257,6 +257,7 @@ def test_the_files_of_a_road_and_a_folder_that_is_made_are_private(tmp_path: Pat
                     file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()
                 }
             assert {"road.db", "road.db-wal", "road.db-shm", "road.db.lock"} <= modes.keys()
+            assert modes.pop("road.db.window") == 0o700
             assert set(modes.values()) == {0o600}
 
         asyncio.run(story())

@@ -65,7 +65,15 @@ def test_an_ed25519_key_may_carry_its_public_half() -> None:
 
 @pytest.mark.parametrize(
     "secret",
-    ["", "whsec_", "whsec_short", "whsec_" + "A" * 88 + "A", "whsk_AAAA", "not base64 at all!"],
+    [
+        "",
+        "whsec_",
+        "whsec_short",
+        "whsec_" + "A" * 88 + "A",
+        "whsk_AAAA",
+        "not base64 at all!",
+        "whsec_…",
+    ],
 )
 def test_a_bad_secret_is_refused_and_not_shown(secret: str) -> None:
     with pytest.raises(BadInput) as refused:

@@ -87,7 +87,7 @@ def test_whatever_is_given_is_read_or_refused(text: str) -> None:
         ("https://localhost/", "loopback"),
         ("https://169.254.169.254/latest/meta-data", "metadata"),
         ("ftp://example.com/", "ftp://"),
-        ("webhook://example.com/", "webhook://"),
+        ("webhook://example.com/", "webhook:"),
         ("file:///etc/passwd", "file://"),
         ("https://user:hush@example.com/", "carries a user"),
     ],

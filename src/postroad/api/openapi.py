@@ -147,6 +147,9 @@ def _operation(route: Route, schemas: Schemas) -> Json:
         for status in problems_of(route)
         if status not in route.facts.also
     }
+    for status in {*route.facts.also} & {*problems_of(route)}:
+        answer = said["responses"][str(status)]
+        answer["content"] = answer["content"] | _problem(schemas)
     return said
 
 
@@ -171,12 +174,16 @@ def problems_of(route: Route) -> list[int]:
 
 def _problems(routes: Sequence[Route], schemas: Schemas) -> Json:
     """The answers that routes share. Written out at each of them they were two thirds of all."""
-    shown = example(Problem, whole=True) | {"status": 400}
-    content = {MEDIA_TYPE: {"schema": schemas.of(Problem), "example": shown}}
+    content = _problem(schemas)
     return {
         _name(status): {"description": HTTPStatus(status).phrase, "content": content}
         for status in sorted({status for route in routes for status in problems_of(route)})
     }
+
+
+def _problem(schemas: Schemas) -> Json:
+    shown = example(Problem, whole=True) | {"status": 400}
+    return {MEDIA_TYPE: {"schema": schemas.of(Problem), "example": shown}}
 
 
 def _name(status: int) -> str:

@@ -1,5 +1,6 @@
 """A sender works on one job: it reads ahead, reserves slots, stores its intents, calls, records."""
 
+import asyncio
 from collections import deque
 from typing import Final
 
@@ -30,7 +31,7 @@ from postroad.model.recipients import lane_of
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore
-from postroad.ports.channel import Channel
+from postroad.ports.channel import Channel, HasWindow
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
@@ -42,6 +43,9 @@ SLICE: Final = 2_000
 PAGE: Final = 1_000
 WINDOW: Final = 512
 """Maximum calls whose results are not written yet."""
+INTENTS_A_SESSION: Final = 2
+"""Where a channel has only so many sessions: one call is on the wire, the intent of the next is
+stored. A process that is killed leaves so many uncertain."""
 BLOCK: Final = 128
 """Maximum intents in one commit where nothing limits the rate."""
 RETRY_S: Final = 1.0
@@ -90,6 +94,9 @@ class Sender:
         self._renderer = Renderer(context.campaign, context.channel)
         self._recorder = ResultRecorder(deps.store, context.campaign, deps.clock, deps.log)
         self._block = CredentialBlock(deps.store, context.credential, deps.clock)
+        sessions = context.channel.sessions if isinstance(context.channel, HasWindow) else 0
+        self._window = INTENTS_A_SESSION * sessions or WINDOW
+        self._wire = asyncio.Semaphore(sessions or WINDOW)
         self._ahead: deque[RenderedMessage] = deque()
         self._after = 0
         self._stopping = False
@@ -146,7 +153,7 @@ class Sender:
             return True
         if not self._ahead:
             return await self._refill()
-        free = WINDOW - self._recorder.in_flight
+        free = self._window - self._recorder.in_flight
         if free <= 0:
             await self._changed()
             return True
@@ -233,6 +240,11 @@ class Sender:
         _ = self._tasks.start(self._call(message, tries, slot_s), "campaign call")
 
     async def _call(self, message: RenderedMessage, tries: int, slot_s: float | None) -> None:
+        # Here, not in the session: what waits for its turn when the sender is stopped goes back.
+        async with self._wire:
+            await self._call_now(message, tries, slot_s)
+
+    async def _call_now(self, message: RenderedMessage, tries: int, slot_s: float | None) -> None:
         n, clock = message.row.n, self._deps.clock
         if slot_s is not None and not await self._deps.pace.on_time(slot_s):
             self._recorder.add(CallResult(n, tries, RowState.unsent))

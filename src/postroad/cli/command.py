@@ -148,7 +148,7 @@ class Invocation(SettingsInvocation):
 
 
 class ExportInvocation(Invocation):
-    """Of a command that makes requests and writes a file, which is NDJSON in any case."""
+    """Of a command that makes requests and writes JSON in any case."""
 
     OPTIONS: ClassVar[Names] = (*SETTING, *REQUEST)
 

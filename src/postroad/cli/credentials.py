@@ -66,7 +66,9 @@ def put(
     """Check a credential and store it encrypted. Its main secret is read from POSTROAD_SECRET, or
     asked for."""
     # One that has secrets of its own kind, as a key that signs, may have no main one.
-    secret = os.environ.get("POSTROAD_SECRET") or ("" if fields.secrets else _asked())
+    # A relay on this machine needs none at all: then the variable is there, and empty.
+    stated = os.environ.get("POSTROAD_SECRET")
+    secret = ("" if fields.secrets else _asked()) if stated is None else stated
     given = dict(_pair(each) for each in fields.more or ())
     data: dict[str, Any] = {
         "name": name,
@@ -128,7 +130,8 @@ def list_credentials(call: Listing) -> None:
 def check(call: Invocation, name: Name) -> None:
     """Ask the provider whether a credential works."""
     said = call.ask("POST", f"/v1/credentials/{part(name)}/check")
-    call.reply(said, f"works: {said['account']}")
+    unnamed = "nothing is against it; no account is named (of a webhook nobody can be asked)"
+    call.reply(said, f"works: {said['account']}" if said["account"] else unnamed)
 
 
 def delete(call: Invocation, name: Name) -> None:

@@ -90,6 +90,10 @@ class HasWindow(Protocol):
     def window(self) -> int:
         """How many messages one lane may have in flight."""
 
+    @property
+    def sessions(self) -> int:
+        """How many of them are on the wire at once; the others wait for their turn."""
+
 
 @runtime_checkable
 class Checks(Protocol):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from postroad.campaigns.importing import Imported
 from postroad.model.credential import BadCredential, CredentialSpec
@@ -17,6 +18,7 @@ from postroad.remote.calls import Args, VerbCall, Verbs, ask, request_of
 from postroad.remote.client import RemoteClient
 from postroad.remote.files import text_of, upload
 from postroad.verbs.credentials import CredentialView
+from postroad.verbs.mail_reports import ReportTaken
 from postroad.verbs.privacy import meant
 from postroad.verbs.suppressions import ImportedSuppressions
 
@@ -134,12 +136,23 @@ def _export_list(client: RemoteClient, args: Args) -> AsyncIterator[str]:
     return text_of(client, request_of(client, call, args))
 
 
+async def _take_report(client: RemoteClient, args: Args) -> ReportTaken:
+    mail = args.pop("mail")
+    asked = request_of(client, VerbCall("GET", "/v1/suppressions:report"), args)
+    headers = {**asked.headers, "content-type": "message/rfc822"}
+    asked = replace(asked, method="POST", content=mail, headers=headers)
+    answer = await client.ask(asked, again=True)  # one that comes twice says the same
+    taken: ReportTaken = client.read(answer.content, ReportTaken)
+    return taken
+
+
 SUPPRESSIONS: Final[Verbs] = {
     "add": VerbCall("POST", "/v1/suppressions", again=True, everybody="everywhere"),
     "remove": VerbCall("DELETE", "/v1/suppressions", everybody="everywhere", gives="count"),
     "list": VerbCall("GET", "/v1/suppressions", everybody="everywhere"),
     "import_": _import_list,
     "export": _export_list,
+    "take_report": _take_report,
 }
 
 # Privacy

@@ -3,7 +3,7 @@ verb without one is refused by name."""
 
 from typing import Final
 
-from postroad.remote import campaign_tables, event_tables, tables
+from postroad.remote import campaign_tables, event_tables, rule_tables, tables
 from postroad.remote.calls import Verbs
 
 GROUPS: Final[dict[str, Verbs]] = {
@@ -21,6 +21,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "messages": tables.MESSAGES,
     "privacy": campaign_tables.PRIVACY,
     "rollups": tables.ROLLUPS,
+    "rules": rule_tables.RULES,
     "suppressions": campaign_tables.SUPPRESSIONS,
     "tokens": tables.TOKENS,
     "webhooks": tables.WEBHOOKS,

@@ -187,9 +187,9 @@ async def _limits(client: RemoteClient, args: Args) -> list[NamedLimit]:
 
 
 LIMITS: Final[Verbs] = {
-    "put": VerbCall("POST", "/v1/limits", again=True, everybody="every_tenant"),
+    "put": VerbCall("POST", "/v1/limits", again=True, everybody="everywhere"),
     "list": _limits,
-    "delete": VerbCall("DELETE", "/v1/limits/{name}", everybody="every_tenant"),
+    "delete": VerbCall("DELETE", "/v1/limits/{name}", everybody="everywhere"),
 }
 
 # What is there

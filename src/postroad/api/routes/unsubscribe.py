@@ -22,7 +22,7 @@ def _answer(content: bytes, status: int = 200) -> Response[bytes]:
     return Response(content, status, HEADERS, HTML)
 
 
-@fetch(UNSUBSCRIBE, scope=None, gives_media=("text/html",))
+@fetch(UNSUBSCRIBE, scope=None, also=(404,), gives_media=("text/html",))
 async def unsubscribe_page(request: Request, t: Token = "") -> Response[bytes]:
     """Show the page with the button. Programs that follow links change nothing by that."""
     who = request.road.campaign_service.unsubscribing.subscriber(t)
@@ -35,6 +35,7 @@ async def unsubscribe_page(request: Request, t: Token = "") -> Response[bytes]:
 @give(
     UNSUBSCRIBE,
     scope=None,
+    also=(400, 404),
     takes=OneClick,
     takes_media="application/x-www-form-urlencoded",
     gives_media=("text/html",),

@@ -93,7 +93,8 @@ class SmtpChannel:
         self._parts = parts
         settings = parts.settings
         self._relay = read_relay(settings.relay) if settings.relay else None
-        self.window = AHEAD * (self._relay or MailRelay()).options.sessions
+        self.sessions = (self._relay or MailRelay()).options.sessions
+        self.window = AHEAD * self.sessions
         resolver = self._resolver = parts.resolver or DnsResolver()
         found = parts.resolve or resolver
         system = parts.resolve or SystemResolver()
