@@ -82,7 +82,7 @@ async def send_all(road: Postroad, *tenants: str) -> None:
     ]
     sends += [Send(HOOK, n, tenant=tenant) for n in range(2) for tenant in tenants]
     sends += [
-        Send(f"sms:{NUMBER}", {"text": "Hello"}, tenant=tenant, credential="texts")
+        Send(f"sms:{NUMBER}", {"text": "Hi"}, tenant=tenant, credential="texts", delay=3_600)
         for tenant in tenants
     ]
     await road.send_many(sends)

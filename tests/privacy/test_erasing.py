@@ -260,7 +260,8 @@ async def test_an_erasure_goes_on_after_a_kill_and_counts_each_row_once(dsn: str
         road.stop()
         await running
         assert done.erased["history"] == 200
-        assert await exported(road, "blue") == kept
+        # Batches of history that are written anew may have another place among the others.
+        assert sorted(await exported(road, "blue"), key=repr) == sorted(kept, key=repr)
         finished = [line["id"] for line in kept if line["kind"] == "history"]
         for number_text in finished[::40]:  # found by id, out of batches that were written anew
             assert (await road.explain(number_text, tenant="blue")).state == "delivered"
