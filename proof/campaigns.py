@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from proof.shape import Reached
-from tests.campaigns.killing import killed_run, paced_run
+from tests.campaigns.killing import Killed, killed_run, paced_run
 from tests.servers.postgres import PrivatePostgres
 
 RATE, SHARE = 50, 0.90
@@ -34,7 +34,7 @@ def prove_rate(seconds: float) -> Reached:
                 seed=seed,
             )
         )
-        _say(f"with kills: {killed}")
+        say(f"with kills: {killed}")
         peace = asyncio.run(
             paced_run(
                 server.create_database(),
@@ -45,7 +45,7 @@ def prove_rate(seconds: float) -> Reached:
                 seed=seed,
             )
         )
-        _say(f"in peace: {peace}")
+        say(f"in peace: {peace}")
     broken = sum(run.busiest > RATE for run in (killed, peace)) + killed.twice + peace.twice
     return Reached(floor=SHARE, reached=round(peace.share, 3), broken=broken)
 
@@ -63,13 +63,19 @@ def prove_kills(_seconds: float) -> Reached:
                 seed=int(time.time()),
             )
         )
-    _say(f"{run.kills} kills: {run.exact}; the provider took {run.taken}")
+    return reached_of(run, RECIPIENTS)
+
+
+def reached_of(run: Killed, recipients: int) -> Reached:
+    """Say how a run with kills went, and count its recipients."""
+    say(f"{run.kills} kills: {run.exact}; the receiver took {run.taken}")
     for breach in run.breaches:
-        _say(breach)
+        say(breach)
     counted = run.exact.sent + run.exact.failed + run.exact.uncertain + run.exact.unsent
-    return Reached(floor=RECIPIENTS, reached=counted, broken=len(run.breaches))
+    return Reached(floor=recipients, reached=counted, broken=len(run.breaches))
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Print a line at once."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

@@ -1,11 +1,11 @@
 """postfix, mail-kills: mail at full size."""
 
 import asyncio
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+from proof.campaigns import reached_of, say
 from proof.shape import Reached
 from tests.mail.mail_kills import mail_kills
 from tests.mail.postfix_run import postfix_run
@@ -20,7 +20,7 @@ def prove_postfix(_seconds: float) -> Reached:
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(postfix_run(Path(folder), MAILS))
     for breach in found:
-        _say(breach)
+        say(breach)
     return Reached(floor=MAILS, reached=MAILS if not found else 0, broken=len(found))
 
 
@@ -36,13 +36,4 @@ def prove_kills(_seconds: float) -> Reached:
                 seed=int(time.time()),
             )
         )
-    _say(f"{run.kills} kills: {run.exact}; the receiver took {run.taken}")
-    for breach in run.breaches:
-        _say(breach)
-    counted = run.exact.sent + run.exact.failed + run.exact.uncertain + run.exact.unsent
-    return Reached(floor=RECIPIENTS, reached=counted, broken=len(run.breaches))
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    return reached_of(run, RECIPIENTS)
