@@ -37,6 +37,7 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
+from postroad.verbs.endpoint_life import EndpointLives
 from postroad.verbs.endpoints import EndpointAdmin
 from postroad.verbs.event_types import EventTypeAdmin
 from postroad.verbs.events import EventVerbs
@@ -54,7 +55,7 @@ from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.rules import RuleAdmin
-from postroad.verbs.running import LiveEngine, deliver
+from postroad.verbs.running import LiveEngine, deliver, end_figures
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
@@ -163,8 +164,9 @@ class Postroad:
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
-        self.events = EventVerbs(store, self._sending, allowance)
+        self.events = EventVerbs(store, self._sending, allowance, self.settings)
+        lives = self._lives = EndpointLives(store, self.events, self.dead, log)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, lives)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
@@ -374,16 +376,15 @@ class Postroad:
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
-                        await deliver(engine, worker, scheduler, until_idle=until_idle)
+                        await deliver(engine, worker, scheduler, self._lives, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
                     self.stopped = await engine.stop()
         finally:
-            await engine.figures.end()
+            await end_figures(engine, self._lives)
             await engine.close()
             self._tell_broken(None)
-            self.engine = None
-            self._stop_asked = False
+            self.engine, self._stop_asked = None, False
             trap.hand_on()
 
     def _tell_broken(self, broke: Broke | None) -> None:

@@ -77,20 +77,22 @@ async def test_another_path_of_the_same_server_takes_what_waits_along(
         await road.endpoints.change(made.id, url="http://127.0.0.2:9/")
 
 
-async def test_a_disabled_endpoint_gets_no_events_and_holds_what_waits(
+async def test_what_is_published_for_a_disabled_endpoint_is_held_and_sent_when_it_is_enabled(
     road: Postroad, receiver: Receiver
 ) -> None:
     made = await road.endpoints.create(receiver.url("/status/200") + "?off")
     before = await road.publish("order.paid", 1)
     off = await road.endpoints.disable(made.id, reason="on holiday")
-    assert (off.state, off.reason) == ("disabled", "on holiday")
-    assert (await road.publish("order.paid", 2)).messages == ()
+    assert (off.state, off.disabled_by, off.reason) == ("disabled", "owner", "on holiday")
+    meanwhile = await road.publish("order.paid", 2)
     await road.run(until_idle=True)
-    assert (await road.explain(before.messages[0])).state == "held"
+    for number in (*before.messages, *meanwhile.messages):
+        assert (await road.explain(number)).state == "held"
+    assert (await road.endpoints.stats(made.id)).waiting == 2
     await road.endpoints.enable(made.id)
     after = await road.publish("order.paid", 3)
     await road.run(until_idle=True)
-    for number in (*before.messages, *after.messages):
+    for number in (*before.messages, *meanwhile.messages, *after.messages):
         assert (await road.explain(number)).state == "delivered"
 
 

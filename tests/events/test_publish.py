@@ -95,7 +95,7 @@ async def test_an_event_is_matched_against_the_set_that_its_commit_sees(road: Po
     made = await road.endpoints.create(HOOK)
     assert road.events._matchers["default"] is known
     assert len((await road.publish("order.paid", 2)).messages) == 1
-    await road.endpoints.disable(made.id)
+    await road.endpoints.change(made.id, types=("order.lost",))
     assert (await road.publish("order.paid", 3)).messages == ()
 
 

@@ -8,12 +8,14 @@ from postroad.engine.attempt_effects import AttemptEffects
 from postroad.engine.engine_log import EngineLog, has_news
 from postroad.engine.lane_worker import LaneWorker
 from postroad.model.decide import Move
+from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.model.errors import StoreError, is_about_store
 from postroad.model.foreign import error_text
 from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.model.outcome import Kind
 from postroad.model.record import LaneChange, Record, split_up, without_texts
+from postroad.observe.endpoint_figures import EndpointFigures
 from postroad.observe.figures import FigureGatherer, Name
 from postroad.ports.store import Store
 
@@ -44,6 +46,7 @@ class Recorder:
         self._log = events.log
         self._events = events
         self._figures = figures
+        self.endpoints = EndpointFigures()
         self._names: dict[int, Name] = {}
         self._after = after
         self._lost = lost
@@ -170,6 +173,9 @@ class Recorder:
             dead = [one.result.message.queue for _, one in batch if one.result.move is Move.die]
             for queue, count in Counter(dead).items():
                 figures.add_dead(self._name(queue, batch), count)
+        if self.endpoints.queues:
+            results = [effects.result for _, effects in batch]
+            self.endpoints.add(results, self._store.clock.now_ms())
 
     def _name(self, queue: int, batch: list[tuple[LaneWorker, AttemptEffects]]) -> Name:
         name = self._names.get(queue)
@@ -178,6 +184,9 @@ class Recorder:
             key, named = lane.lane.key, lane.cache.queue(queue).queue.name
             if len(self._names) >= NAMES_MAX:
                 self._names.clear()
+                self.endpoints.queues.clear()
+            if named.startswith(QUEUE_PREFIX):
+                self.endpoints.queues.add(queue)
             name = (key.tenant, f"{key.transport}:{key.server}", named)
             self._names[queue] = name
         return name

@@ -21,6 +21,9 @@ LISTED_MAX: Final = 100
 """Types or channels of one endpoint, and channels of one event."""
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
+DELETING: Final = "deleting"
+OPERATOR: Final = "postroad.operator"
+"""The tenant whose endpoints get operational events."""
 
 
 class EndpointSpec(Struct, frozen=True):
@@ -38,6 +41,31 @@ class EndpointSpec(Struct, frozen=True):
     """How many tries may start, as it was set here."""
 
 
+class EndpointLife(Struct, frozen=True):
+    """The state of an endpoint, and the spell of failures that it is in."""
+
+    state: str = ENABLED
+    disabled_by: str = ""
+    """`owner`, `operator` or `itself`, while it is disabled."""
+    reason: str = ""
+    """Why it is not enabled."""
+    changed_at_ms: int = 0
+    """When it was last enabled or disabled."""
+    failing_since_ms: int = 0
+    """The first failure after its last success; 0 while it is healthy."""
+    failed_at_ms: int = 0
+    """The last failure."""
+    error: str = ""
+    noticed_at_ms: int = 0
+    """When the operator was told of this spell; 0: not yet."""
+    spell_since_ms: int = 0
+    """The start of the spell that it was last disabled in: what died since can be recovered."""
+    draining_since_ms: int = 0
+    """From when on what was held drains at the set rate; 0: it does not."""
+    secret_notice_ms: int = 0
+    """When the operator is to be told that a secret ends; 0: never."""
+
+
 class EndpointRow(Struct, frozen=True):
     """An endpoint as it is stored. `version` counts its changes."""
 
@@ -46,12 +74,9 @@ class EndpointRow(Struct, frozen=True):
     queue: int
     url: str
     spec: bytes
-    state: str
-    reason: str
-    """Why it is not enabled."""
-    failing_since_ms: int
     made_at_ms: int
     version: int
+    life: EndpointLife = EndpointLife()
 
 
 class EndpointEntry(Struct, frozen=True):
@@ -60,10 +85,13 @@ class EndpointEntry(Struct, frozen=True):
     row: EndpointRow
     policy: Policy
     lane: int
+    gone: str = ""
+    """What its receiver said when it asked never to be called again (410)."""
 
 
 class EndpointSet(Struct, frozen=True):
-    """The enabled endpoints of a tenant, as of a version."""
+    """The endpoints of a tenant, as of a version. Disabled ones are among them: what is published
+    for them is held."""
 
     version: int
     endpoints: list[EndpointEntry]

@@ -57,6 +57,8 @@ class Publish(Struct, frozen=True):
     types_version: int
     key: str = ""
     digest: bytes = b""
+    own: int = 0
+    """The last so many targets are handlers: their messages have the body themselves."""
 
 
 class Published(Struct, frozen=True):
@@ -114,11 +116,13 @@ def message_ids(first: int, count: int) -> tuple[str, ...]:
 
 def drafts_of(publish: Publish) -> list[Draft]:
     """Return the messages of an event."""
-    made_ms, headers = publish.event.made_at_ms, publish.headers
-    numbers = message_numbers(publish.event.first, len(publish.targets))
+    made_ms, targets = publish.event.made_at_ms, publish.targets
+    numbers = message_numbers(publish.event.first, len(targets))
+    refer, own = (b"", publish.headers), (publish.event.body, b"")
+    carried = [refer] * (len(targets) - publish.own) + [own] * publish.own
     return [
-        Draft(number, to.queue, to.lane, to.order_group, 0, made_ms, made_ms, NEVER, b"", headers)
-        for number, to in zip(numbers, publish.targets, strict=True)
+        Draft(number, to.queue, to.lane, to.order_group, 0, made_ms, made_ms, NEVER, *content)
+        for number, to, content in zip(numbers, targets, carried, strict=True)
     ]
 
 

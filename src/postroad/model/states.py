@@ -27,6 +27,8 @@ class DeadReason(StrEnum):
     expired = "expired"
     expired_quota = "expired_quota"
     expired_unreachable = "expired_unreachable"
+    expired_held = "expired_held"
+    excess_held = "excess_held"
     crash_loop = "crash_loop"
 
 

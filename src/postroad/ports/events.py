@@ -7,6 +7,7 @@ from postroad.model.endpoint import EndpointEntry, EndpointRow, EndpointSet
 from postroad.model.event import EventRow, Publish, Published
 from postroad.model.event_types import EventType, EventTypes
 from postroad.model.webhook import HookRow
+from postroad.ports.endpoint_life import EndpointLifeStore
 
 
 class EndpointStore(Protocol):
@@ -23,11 +24,11 @@ class EndpointStore(Protocol):
         """List a tenant's endpoints in order of id, from after one on."""
 
     async def endpoint_set(self, tenant: str) -> EndpointSet:
-        """Read the enabled endpoints of a tenant, and the version of that set."""
+        """Read the endpoints of a tenant that get events, and the version of that set."""
 
 
 @runtime_checkable
-class EventStore(EndpointStore, Protocol):
+class EventStore(EndpointStore, EndpointLifeStore, Protocol):
     """A store with events. A road on RabbitMQ has none."""
 
     async def event_type_put(self, kinds: Sequence[EventType]) -> None:

@@ -3,8 +3,15 @@
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from postroad.model.endpoint import ENABLED, EndpointEntry, EndpointRow, EndpointSet
+from postroad.model.endpoint import (
+    DELETING,
+    EndpointEntry,
+    EndpointLife,
+    EndpointRow,
+    EndpointSet,
+)
 from postroad.model.entities import Policy
 from postroad.model.event import EventRow
 from postroad.model.event_types import EventType, EventTypes
@@ -13,14 +20,17 @@ from postroad.stores.statements import Row, Statements
 POLICY: Final = msgspec.json.Decoder(Policy)
 SCHEMA: Final = msgspec.json.Decoder(dict[str, object])
 ALL: Final = 1 << 62
+OWN: Final = 7
+"""The columns of an endpoint before those of its life."""
 TYPES: Final = ""
 """The set of event types, beside those of tenants."""
 
 
 def read_entry(row: Row) -> EndpointEntry:
     """An endpoint from its row."""
-    *own, policy, lane = row
-    return EndpointEntry(EndpointRow(*own), POLICY.decode(policy), lane)
+    *own, policy, lane, gone = row
+    about = replace(EndpointRow(*own[:OWN]), life=EndpointLife(*own[OWN:]))
+    return EndpointEntry(about, POLICY.decode(policy), lane, gone)
 
 
 def read_type(row: Row) -> EventType:
@@ -45,11 +55,11 @@ class EventTables(Statements):
         return [read_entry(row) for row in rows]
 
     async def endpoint_set(self, tenant: str) -> EndpointSet:
-        """The enabled endpoints of a tenant. A change between the two readings makes the version
-        old, so that the commit of a publish refuses what was matched against it."""
+        """The endpoints of a tenant that get events. A change between the two readings makes the
+        version old, so that the commit of a publish refuses what was matched against it."""
         version = await self._version(tenant)
         found = await self.endpoint_page(tenant, 0, ALL)
-        return EndpointSet(version, [each for each in found if each.row.state == ENABLED])
+        return EndpointSet(version, [each for each in found if each.row.life.state != DELETING])
 
     async def event_types(self) -> EventTypes:
         """All event types, read in the same order."""

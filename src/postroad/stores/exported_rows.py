@@ -36,7 +36,7 @@ EXPORTS: Final = {
         "name transport policy paused_at block_kind block_until block_reason", walks=True
     ),
     "webhook": Export("url settings", walks=True),
-    "endpoint": Export("endpoint_id url spec state reason failing_since made_at"),
+    "endpoint": Export("endpoint_id url spec state disabled_by reason failing_since error made_at"),
     "event": Export("event_id type channels made_at matched body"),
     "limit": Export("queue transport server credential name lanes rate cost hours zone"),
     "message": Export(

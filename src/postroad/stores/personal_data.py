@@ -36,6 +36,8 @@ ERASED: Final[Mapping[str, str]] = {
     "campaign": "campaigns",
     "credential": "campaigns",
     "endpoint": "access",
+    "endpoint_hour": "access",
+    "endpoint_rules": "access",
     "event": "events",
     "event_key": "events",
     "event_set": "its row stays: a version that is used again would let old matches in",
@@ -139,10 +141,12 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
     cancelled."""
     whose = (job.subject.tenant, job.subject.recipient)
     yield ErasureQuery("set_raise", (job.subject.tenant,))
+    yield ErasureQuery("erase_endpoint_hours", whose)
     endpoints = yield ErasureQuery("erase_endpoint", whose)
     if job.subject.recipient:
         return Erased({"endpoint": endpoints})
     tokens = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
+    yield ErasureQuery("erase_endpoint_rules", (job.subject.tenant,))
     yield ErasureQuery("erase_stop_campaigns", (job.subject.tenant, now_ms))
     yield ErasureQuery("erase_stop_jobs", (job.subject.tenant,))
     return Erased({"token": tokens, "endpoint": endpoints})

@@ -56,9 +56,18 @@ class EndpointFacts(Struct, frozen=True):
 
     id: str
     url: str
-    state: Literal["enabled", "disabled"]
+    state: Literal["enabled", "disabled", "deleting"]
+    disabled_by: Literal["", "owner", "operator", "itself"]
     reason: str
+    """Why it is disabled."""
+    changed_at_ms: int
+    """When it was last enabled or disabled."""
+    health: Literal["healthy", "failing"]
     failing_since_ms: int
+    """The first failure after its last success; 0 while it is healthy."""
+    last_error: str
+    draining_since_ms: int
+    """Since when what was held is sent at the set rate; 0: nothing is left of it."""
     made_at_ms: int
     types: tuple[str, ...]
     channels: tuple[str, ...]
@@ -102,12 +111,18 @@ def facts_of(
 ) -> EndpointFacts:
     """An endpoint as it is shown."""
     row, spec = entry.row, SPEC.decode(entry.row.spec)
+    life = row.life
     return EndpointFacts(
         id=endpoint_id(row.id),
         url=row.url,
-        state=cast('Literal["enabled", "disabled"]', row.state),
-        reason=row.reason,
-        failing_since_ms=row.failing_since_ms,
+        state=cast('Literal["enabled", "disabled", "deleting"]', life.state),
+        disabled_by=cast('Literal["", "owner", "operator", "itself"]', life.disabled_by),
+        reason=life.reason,
+        changed_at_ms=life.changed_at_ms,
+        health="failing" if life.failing_since_ms else "healthy",
+        failing_since_ms=life.failing_since_ms,
+        last_error=life.error,
+        draining_since_ms=life.draining_since_ms,
         made_at_ms=row.made_at_ms,
         types=spec.types,
         channels=spec.channels,

@@ -2,15 +2,15 @@
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Unpack
+from datetime import datetime
+from functools import partial
+from typing import Final, Literal, Unpack
 
 import msgspec
 from msgspec.structs import replace
 
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.endpoint import (
-    DISABLED,
-    ENABLED,
     EndpointEntry,
     EndpointRow,
     EndpointSpec,
@@ -18,8 +18,9 @@ from postroad.model.endpoint import (
     endpoint_number,
     queue_name,
 )
-from postroad.model.entities import DEFAULT_TENANT, Policy
-from postroad.model.errors import BadInput, BadKey, Conflict, NotOnRabbitMQ, UnknownEndpoint
+from postroad.model.endpoint_life import ALL_TENANTS, By, EndpointRules
+from postroad.model.entities import DAY_MS, DEFAULT_TENANT, Policy
+from postroad.model.errors import BadInput, BadKey, Conflict, UnknownEndpoint
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import KeyRing
 from postroad.model.ladder import check_ladder
@@ -28,7 +29,6 @@ from postroad.model.pace import read_limit
 from postroad.model.texts import checked
 from postroad.model.webhook import Hook, HookRow, HookSecrets
 from postroad.ports.entropy import secret_bytes
-from postroad.ports.events import EventStore
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, open_row
 from postroad.transports.webhook.signing import LIVE_MAX, SYMMETRIC
@@ -43,6 +43,9 @@ from postroad.verbs.endpoint_facts import (
     changed_endpoint,
     facts_of,
 )
+from postroad.verbs.endpoint_life import EndpointLives, RuleOptions
+from postroad.verbs.endpoint_stats import EndpointStats, Recovery, Span
+from postroad.verbs.event_stores import event_store
 from postroad.verbs.paging import check_page
 from postroad.verbs.sending import Sending
 from postroad.verbs.webhooks import changed, credential_of, sealed
@@ -51,19 +54,8 @@ SECRET_BYTES: Final = 32
 OVERLAP_S: Final = 86_400.0
 OVERLAP_S_MAX: Final = 90 * 86_400.0
 AGAIN_MAX: Final = 10
-NO_EVENTS: Final = (
-    "endpoints and events: a broker cannot store an event and its messages in one transaction. Use "
-    "a road on PostgreSQL or SQLite, or send to URLs"
-)
 
 CancelAll = Callable[..., Awaitable[object]]
-
-
-def event_store(store: Store) -> EventStore:
-    """The store's part for events, or NotOnRabbitMQ."""
-    if not isinstance(store, EventStore):
-        raise NotOnRabbitMQ(NO_EVENTS)
-    return store
 
 
 @bounded
@@ -77,12 +69,14 @@ class EndpointAdmin:
         ring: KeyRing,
         sending: Sending,
         cancel_all: CancelAll,
+        lives: EndpointLives,
     ) -> None:
         self._store = store
         self._transport = transport
         self._ring = ring
         self._sending = sending
         self._cancel_all = cancel_all
+        self._lives = lives
 
     async def create(
         self,
@@ -113,7 +107,7 @@ class EndpointAdmin:
         if spec.rate:
             await self._store.limit_queue(queue.id, read_limit(spec.rate))
         packed = msgspec.json.encode(spec)
-        row = EndpointRow(number, tenant, queue.id, url, packed, ENABLED, "", 0, now_ms, 1)
+        row = EndpointRow(number, tenant, queue.id, url, packed, now_ms, 1)
         settings = sealed(queue.id, tenant, hook, secrets, self._ring)
         # It is new: no other version of it can be there.
         _ = await events.endpoint_put(row, settings)
@@ -165,22 +159,67 @@ class EndpointAdmin:
 
         return await self._edit(id, tenant, edit)
 
-    async def enable(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EndpointFacts:  # noqa: A002
-        """Let an endpoint get events again, and send what waits."""
-        facts = await self._turn(id, tenant, ENABLED, "")
-        await self._store.pause_queue((await self._find(id, tenant)).row.queue, paused=False)
-        return facts
+    async def enable(
+        self,
+        id: str,  # noqa: A002
+        *,
+        by: By = "owner",
+        tenant: str = DEFAULT_TENANT,
+    ) -> EndpointFacts:
+        """Send to an endpoint again. What was held drains at its rate, or at the one that is set
+        for draining. One that an operator disabled is enabled `by` an operator only."""
+        await self._lives.enable(partial(self._find, id, tenant), by)
+        return await self.get(id, tenant=tenant)
 
     async def disable(
         self,
         id: str,  # noqa: A002
         *,
         reason: str = "",
+        by: By = "owner",
         tenant: str = DEFAULT_TENANT,
     ) -> EndpointFacts:
-        """Let an endpoint get no events. What waits there is held until it is enabled."""
-        await self._store.pause_queue((await self._find(id, tenant)).row.queue, paused=True)
-        return await self._turn(id, tenant, DISABLED, checked("text", reason))
+        """Send nothing to an endpoint. What waits, and what is published meanwhile, is held until
+        it is enabled, within the limits that are set."""
+        await self._lives.disable(partial(self._find, id, tenant), by, checked("text", reason))
+        return await self.get(id, tenant=tenant)
+
+    async def recover(
+        self,
+        id: str,  # noqa: A002
+        *,
+        since: datetime | None = None,
+        dry_run: bool = False,
+        tenant: str = DEFAULT_TENANT,
+    ) -> Recovery:
+        """Send again what died since a time, or since the spell of failures began that the endpoint
+        was last disabled in. `dry_run` only counts."""
+        return await self._lives.recover(partial(self._find, id, tenant), since, dry_run=dry_run)
+
+    async def stats(
+        self,
+        id: str,  # noqa: A002
+        *,
+        by: Literal["hour", "day"] = "hour",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        tenant: str = DEFAULT_TENANT,
+    ) -> EndpointStats:
+        """What an endpoint answered by hour or day, of the last day unless a time is given, and
+        what waits for it now. Kept for 35 days."""
+        return await self._lives.stats(await self._find(id, tenant), Span(by, since, until))
+
+    async def rules(self, *, tenant: str = DEFAULT_TENANT) -> EndpointRules:
+        """What holds for the endpoints of a tenant: when failing ones are told of and disabled, how
+        much is held, how fast it drains."""
+        return await event_store(self._store).endpoint_rules(checked("tenant", tenant))
+
+    async def set_rules(
+        self, *, tenant: str = ALL_TENANTS, **changes: Unpack[RuleOptions]
+    ) -> EndpointRules:
+        """Set what holds for the endpoints of a tenant, or (`*`) of all that have nothing set. What
+        is not given keeps its value."""
+        return await self._lives.set_rules(checked("tenant", tenant), changes)
 
     async def rotate(
         self,
@@ -202,15 +241,17 @@ class EndpointAdmin:
             ending = [(old, ends_ms) for old in secrets.secrets]
             ending += [(old, min(end, ends_ms)) for old, end in secrets.ending if end > now_ms]
             kept = tuple(ending[: LIVE_MAX - 1])
-            return entry.row, hook, replace(secrets, secrets=(secret,), ending=kept)
+            # A day before the end; of a short overlap in its middle.
+            notice_ms = ends_ms - min(DAY_MS, int(overlap_s * 500)) if overlap_s else 0
+            row = replace(entry.row, life=replace(entry.row.life, secret_notice_ms=notice_ms))
+            return row, hook, replace(secrets, secrets=(secret,), ending=kept)
 
         return _with(await self._edit(id, tenant, edit), secret)
 
     async def delete(self, id: str, *, tenant: str = DEFAULT_TENANT) -> None:  # noqa: A002
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
         number = (await self._find(id, tenant)).row.id
-        # Its facts do not matter any more.
-        _ = await self.disable(id, reason="it is being deleted", tenant=tenant)
+        await self._lives.delete(partial(self._find, id, tenant))
         # However many they were, none is left.
         _ = await self._cancel_all(queue_name(number), tenant=tenant)
         # Somebody else may have deleted it meanwhile, which is the same.
@@ -218,12 +259,6 @@ class EndpointAdmin:
         self._transport.endpoints.forget()
 
     # The rest
-
-    async def _turn(self, id: str, tenant: str, state: str, reason: str) -> EndpointFacts:  # noqa: A002
-        async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
-            return replace(entry.row, state=state, reason=reason), hook, secrets
-
-        return await self._edit(id, tenant, edit)
 
     async def _edit(self, id: str, tenant: str, edit: "Edit") -> EndpointFacts:  # noqa: A002
         """Change an endpoint as it is now; again when somebody else has changed it meanwhile."""

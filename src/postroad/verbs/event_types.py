@@ -11,9 +11,9 @@ from postroad.model.event_types import DESCRIPTION_MAX, EventType, EventTypes
 from postroad.model.texts import checked
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
-from postroad.verbs.endpoints import event_store
 from postroad.verbs.event_openapi import exported, imported
 from postroad.verbs.event_schemas import Check, checker
+from postroad.verbs.event_stores import event_store
 
 TYPES_MAX: Final = 1_000
 """Event types of a road: each process keeps them all."""

@@ -6,10 +6,12 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from postroad.config import Settings
 from postroad.model.bodies import encode_body
-from postroad.model.endpoint import check_channels, check_type
-from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.endpoint import OPERATOR, check_channels, check_type
+from postroad.model.entities import DEFAULT_TENANT, order_group_of
 from postroad.model.errors import (
     BadBody,
     BadInput,
@@ -39,8 +41,8 @@ from postroad.observe import tracing
 from postroad.ports.store import Store
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
-from postroad.verbs.endpoints import event_store
 from postroad.verbs.event_schemas import mismatch
+from postroad.verbs.event_stores import event_store
 from postroad.verbs.event_types import Catalogue
 from postroad.verbs.known_queues import check_names
 from postroad.verbs.paging import check_page
@@ -104,7 +106,10 @@ class _Asked(Struct, frozen=True):
 class EventVerbs:
     """Publish events, and see what became of them."""
 
-    def __init__(self, store: Store, sending: Sending, allowance: Allowance) -> None:
+    def __init__(
+        self, store: Store, sending: Sending, allowance: Allowance, settings: Settings
+    ) -> None:
+        self._handlers = settings.operational_handlers
         self._store = store
         self._sending = sending
         self._allowance = allowance
@@ -124,6 +129,11 @@ class EventVerbs:
         match. The event and its messages are stored when this answers; within a day the same `key`
         and body give the first receipt again."""
         _ = self._sending.taking()  # whether the road is open
+        if tenant == OPERATOR:
+            raise BadInput(
+                f"tenant {OPERATOR!r} gets operational events, which the road publishes itself: "
+                "publish to another tenant"
+            )
         asked = self._asked(type, body, tenant, key, channels)
         self._allowance.sends((tenant,))
         if not tracing.active():
@@ -148,6 +158,31 @@ class EventVerbs:
             raise UnknownEvent(f"there is no event {id} of tenant {tenant!r}")
         return EventContent(*_facts(row), row.body)
 
+    async def operational(self, name: str, body: object) -> Publish:
+        """Match an operational event with the operator's endpoints and handlers, for a commit that
+        also makes the change that it tells."""
+        asked = self._asked(name, body, OPERATOR, None, ())
+        matcher, catalogue = await self._matcher(OPERATOR), await self._types()
+        targets = matcher.match(name, frozenset(), asked.parsed)
+        queues = [
+            await self._sending.open_queue(DEFAULT_TENANT, handler) for handler in self._handlers
+        ]
+        own = tuple(
+            EventTarget(one.id, one.lanes[0], order_group_of(one.policy, "")) for one in queues
+        )
+        versions = (matcher.version, catalogue.version)
+        return replace(self._made(asked, targets + own, {}, versions), own=len(own))
+
+    def forget(self, tenant: str) -> None:
+        """Read the endpoints of a tenant, and the event types, again before the next publish."""
+        self._matchers.pop(tenant, None)
+        self._catalogue = None
+
+    async def _types(self) -> Catalogue:
+        if self._catalogue is None:
+            self._catalogue = Catalogue(await event_store(self._store).event_types())
+        return self._catalogue
+
     def _asked(
         self, name: str, body: object, tenant: str, key: str | None, channels: Sequence[str]
     ) -> _Asked:
@@ -169,9 +204,7 @@ class EventVerbs:
     async def _publish(self, asked: _Asked, carried: Mapping[str, str]) -> EventReceipt:
         store = event_store(self._store)
         for _ in range(AGAIN_MAX):
-            catalogue = self._catalogue
-            if catalogue is None:
-                catalogue = self._catalogue = Catalogue(await store.event_types())
+            catalogue = await self._types()
             problems = _problems(catalogue, asked)
             matcher = await self._matcher(asked.tenant)
             targets = matcher.match(asked.type, frozenset(asked.channels), asked.parsed)
@@ -179,8 +212,7 @@ class EventVerbs:
             said = await store.publish(publish)
             if not said.moved:
                 return _receipt(asked, publish, said, problems)
-            self._matchers.pop(asked.tenant, None)
-            self._catalogue = None
+            self.forget(asked.tenant)
         raise Overloaded(
             f"the endpoints of tenant {asked.tenant!r} change all the time: nothing was stored; "
             "publish it again"

@@ -8,6 +8,7 @@ from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
+from postroad.verbs.endpoint_life import EndpointLives
 
 
 class HasEngine(Protocol):
@@ -44,16 +45,28 @@ class LiveEngine:
 
 
 async def deliver(
-    engine: Engine, worker: CampaignWorker, scheduler: Scheduler | None, *, until_idle: bool
+    engine: Engine,
+    worker: CampaignWorker,
+    scheduler: Scheduler | None,
+    lives: EndpointLives,
+    *,
+    until_idle: bool,
 ) -> None:
     """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
     and timetables have nothing due."""
+    engine.spawn(lives.watch.run(engine.recorder.endpoints), "endpoints")
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped
         return
     await _first_of(stopped, _idle(worker, scheduler))
     await engine.until_idle()
+
+
+async def end_figures(engine: Engine, lives: EndpointLives) -> None:
+    """Write the last figures of an engine that has stopped."""
+    await engine.figures.end()
+    await lives.watch.end(engine.recorder.endpoints)
 
 
 async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:

@@ -3,6 +3,7 @@
 from postroad.stores.audit import AuditTable
 from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.deadset import PostgresDeadSet
+from postroad.stores.postgres.endpoint_life import PostgresEndpointLife
 from postroad.stores.postgres.erasing import PostgresErasing
 from postroad.stores.postgres.events import PostgresEvents
 from postroad.stores.postgres.insight import PostgresInsight
@@ -48,6 +49,7 @@ class PostgresStore(
     SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,
+    PostgresEndpointLife,
     PostgresEvents,
 ):
     """A road in one database that many processes share."""

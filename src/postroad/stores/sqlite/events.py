@@ -25,6 +25,7 @@ class SqliteEvents(EventTables, SqliteBase):
         def drop(db: Database) -> bool:
             queue = db.number("endpoint_delete", tenant, number)
             db.run("hook_delete", queue)
+            db.run("endpoint_hours_delete", number)
             db.run("set_raise", tenant)
             return queue is not None
 
@@ -41,13 +42,13 @@ class SqliteEvents(EventTables, SqliteBase):
 
     async def publish(self, publish: Publish) -> Published:
         """Store an event and its messages."""
-        return await self.write("publish", lambda db: _publish(db, publish), durable=True)
+        return await self.write("publish", lambda db: store_event(db, publish), durable=True)
 
 
 def _put(db: Database, row: EndpointRow, hook: HookRow) -> bool:
     inbox.check_queue(db, row.queue)
-    values = (row.id, row.tenant, row.queue, row.url, row.spec, row.state, row.reason)
-    times = (row.failing_since_ms, row.made_at_ms, row.version)
+    values = (row.id, row.tenant, row.queue, row.url, row.spec)
+    times = (row.made_at_ms, row.version, row.life.secret_notice_ms)
     if not db.changed("endpoint_write", *values, *times):
         return False
     db.run("hook_write", hook.queue, hook.hook, hook.key, hook.sealed)
@@ -55,7 +56,8 @@ def _put(db: Database, row: EndpointRow, hook: HookRow) -> bool:
     return True
 
 
-def _publish(db: Database, publish: Publish) -> Published:
+def store_event(db: Database, publish: Publish) -> Published:
+    """Store an event and its messages in the transaction that is open."""
     event = publish.event
     versions = (publish.endpoints_version, publish.types_version)
     if versions != tuple(db.number("set_version", name) or 0 for name in (event.tenant, TYPES)):

@@ -28,6 +28,7 @@ from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
 from postroad.stores.sqlite.deadset import SqliteDeadSet
+from postroad.stores.sqlite.endpoint_life import SqliteEndpointLife
 from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.events import SqliteEvents
 from postroad.stores.sqlite.insight import SqliteInsight
@@ -240,6 +241,7 @@ class SqliteStore(
     SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,
+    SqliteEndpointLife,
     SqliteEvents,
     SqliteJoining,
 ):

@@ -4,6 +4,7 @@ from typing import Final
 
 from postroad.model.block import BlockKind
 from postroad.model.decide import spell_expiry
+from postroad.model.endpoint_life import HOURS_KEPT_MS
 from postroad.model.entities import DAY_MS
 from postroad.model.ids import first_after
 from postroad.model.record import Swept
@@ -67,8 +68,9 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     keys += db.changed("event_keys_retain", now_ms, limit)
     # Their keys hold for a day.
     events = db.changed("events_retain", first_after(now_ms - max(history_ms, DAY_MS)), limit)
+    hours = db.changed("endpoint_hours_retain", now_ms - HOURS_KEPT_MS, limit)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()
     )
-    return len(gone) + keys + ticks + tries + bodies + events + rollups
+    return len(gone) + keys + ticks + tries + bodies + events + hours + rollups

@@ -279,6 +279,16 @@ select n.id, n.id from next n join postroad.queue q on q.id = n.queue_id where n
 union all
 select null, max(id) from next having max(id) is not null
 
+-- name: erase_endpoint_hours
+-- Delete the hours of a tenant's endpoints, or of the one whose queue has this name.
+delete from postroad.endpoint_hour where endpoint_id in (
+  select id from postroad.endpoint
+   where tenant = $1 and ($2::text = '' or queue_id in (select id from postroad.queue where tenant = $1 and name = $2)))
+
+-- name: erase_endpoint_rules
+-- Delete what is set for the endpoints of a tenant.
+delete from postroad.endpoint_rules where tenant = $1
+
 -- name: erase_endpoint
 -- Delete a tenant's endpoints, or the one whose queue has this name.
 delete from postroad.endpoint

@@ -266,6 +266,16 @@ select n.id, n.id from next n join queue q on q.id = n.queue_id where n.done = 1
 union all
 select null, max(id) from next having max(id) is not null
 
+-- name: erase_endpoint_hours
+-- Delete the hours of a tenant's endpoints, or of the one whose queue has this name.
+delete from endpoint_hour where endpoint_id in (
+  select id from endpoint
+   where tenant = ?1 and (?2 = '' or queue_id in (select id from queue where tenant = ?1 and name = ?2)))
+
+-- name: erase_endpoint_rules
+-- Delete what is set for the endpoints of a tenant.
+delete from endpoint_rules where tenant = ?1
+
 -- name: erase_endpoint
 -- Delete a tenant's endpoints, or the one whose queue has this name.
 delete from endpoint

@@ -11,11 +11,11 @@ on conflict (tenant) do update set version = version + 1
 
 -- name: endpoint_write
 -- Store an endpoint, if what is stored is of the version before.
-insert into endpoint (id, tenant, queue_id, url, spec, state, reason, failing_since, made_at, version)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+insert into endpoint (id, tenant, queue_id, url, spec, made_at, version, changed_at, secret_notice_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?6, ?8)
 on conflict (id) do update
-   set url = excluded.url, spec = excluded.spec, state = excluded.state, reason = excluded.reason,
-       failing_since = excluded.failing_since, version = excluded.version
+   set url = excluded.url, spec = excluded.spec, version = excluded.version,
+       secret_notice_at = excluded.secret_notice_at
  where version = excluded.version - 1
 
 -- name: endpoint_delete
@@ -24,8 +24,9 @@ delete from endpoint where tenant = ?1 and id = ?2 returning queue_id
 
 -- name: endpoint_page
 -- List a tenant's endpoints with the policy and lane of their queues.
-select e.id, e.tenant, e.queue_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at, e.version,
-       q.policy, ql.lane_id
+select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
+       e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
+       q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from endpoint e join queue q on q.id = e.queue_id join queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.tenant = ?1 and e.id > ?2 order by e.id limit ?3
 

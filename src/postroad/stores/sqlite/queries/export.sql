@@ -17,7 +17,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2),
 
 -- name: export_endpoint
 -- Read a tenant's endpoints, without the secrets of their queues.
-select e.id as k1, 0 as k2, e.id as endpoint_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at
+select e.id as k1, 0 as k2, e.id as endpoint_id, e.url, e.spec, e.state, e.disabled_by, e.reason, e.failing_since, e.error, e.made_at
   from endpoint e join queue q on q.id = e.queue_id
  where e.tenant = ?1 and (?2 = '' or q.name = ?2) and e.id > ?3 and ?4 >= 0 order by e.id limit ?5
 

@@ -9,17 +9,24 @@ set search_path = postroad, pg_temp as $$
   on conflict (tenant) do update set version = s.version + 1
 $$;
 
+-- Share the locks of a tenant's set and of that of the event types, in order.
+create or replace function lock_sets(p_tenant text) returns void language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(1383031142, k.id)
+     from (select distinct hashtext(t.name) as id from unnest(array['', p_tenant]) t(name) order by 1) k;
+end $$;
+
 create or replace function endpoint_put(
-  p_id bigint, p_tenant text, p_queue bigint, p_url text, p_spec bytea, p_state text, p_reason text,
-  p_failing bigint, p_made bigint, p_version bigint, p_settings bytea, p_key text, p_sealed bytea)
+  p_id bigint, p_tenant text, p_queue bigint, p_url text, p_spec bytea, p_made bigint, p_version bigint,
+  p_secret_notice bigint, p_settings bytea, p_key text, p_sealed bytea)
 returns boolean language plpgsql set search_path = postroad, pg_temp as $$
 begin
   perform pg_advisory_xact_lock(1383031142, hashtext(p_tenant));
-  insert into endpoint as e (id, tenant, queue_id, url, spec, state, reason, failing_since, made_at, version)
-  values (p_id, p_tenant, p_queue, p_url, p_spec, p_state, p_reason, p_failing, p_made, p_version)
+  insert into endpoint as e (id, tenant, queue_id, url, spec, made_at, version, changed_at, secret_notice_at)
+  values (p_id, p_tenant, p_queue, p_url, p_spec, p_made, p_version, p_made, p_secret_notice)
   on conflict (id) do update
-     set url = excluded.url, spec = excluded.spec, state = excluded.state, reason = excluded.reason,
-         failing_since = excluded.failing_since, version = excluded.version
+     set url = excluded.url, spec = excluded.spec, version = excluded.version,
+         secret_notice_at = excluded.secret_notice_at
    where e.version = excluded.version - 1;
   if not found then
     return false;
@@ -39,6 +46,7 @@ begin
   perform raise_set(p_tenant);
   delete from endpoint where tenant = p_tenant and id = p_id returning queue_id into v_queue;
   delete from webhook where queue_id = v_queue;
+  delete from endpoint_hour where endpoint_id = p_id and v_queue is not null;
   return v_queue is not null;
 end $$;
 
@@ -56,18 +64,18 @@ end $$;
 
 -- Store an event and its messages, unless one of the sets has changed or the key was used within a day. r_: the
 -- rungs of the endpoints that it matched, each with one message; an order group is 1 where the queue is ordered.
+-- The last p_own of them are handlers: their messages have the body themselves.
 create or replace function publish(
   p_id bigint, p_tenant text, p_type text, p_body bytea, p_channels bytea, p_made bigint, p_first bigint,
   p_last bigint, p_matched int, p_endpoints bigint, p_types bigint, p_key text, p_digest bytea,
-  r_lane bigint[], r_queue bigint[], r_order_group int[], m_headers bytea)
+  r_lane bigint[], r_queue bigint[], r_order_group int[], m_headers bytea, p_own int default 0)
 returns json language plpgsql set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_seen record;
   v_all int[] := array[p_matched];
   v_said json := json_build_object('now', now_ms());
 begin
-  perform pg_advisory_xact_lock_shared(1383031142, k.id)
-     from (select distinct hashtext(t.name) as id from unnest(array['', p_tenant]) t(name) order by 1) k;
+  perform lock_sets(p_tenant);
   if (select coalesce(max(version), 0) from event_set where tenant = p_tenant) <> p_endpoints
      or (select coalesce(max(version), 0) from event_set where tenant = '') <> p_types then
     return json_build_object('now', now_ms(), 'moved', true);
@@ -93,12 +101,13 @@ begin
       array(select p_first + 8192::bigint * n from generate_series(0, p_matched - 1) n),
       array(select n from generate_series(1, p_matched) n),
       case when 1 = any (r_order_group) then r_order_group else '{}' end, array[p_made], array[p_made], '{}', '{}',
-      array_fill(m_headers, v_all), array_fill(''::bytea, v_all), '{}', '{}', '{}');
+      array_fill(m_headers, array[p_matched - p_own]) || array_fill(''::bytea, array[p_own]),
+      array_fill(''::bytea, array[p_matched - p_own]) || array_fill(p_body, array[p_own]), '{}', '{}', '{}');
   end if;
   return v_said;
 end $$;
 
--- Delete expired keys, and events past their retention (a day at least, as long as keys hold) that no message in
+-- Delete expired keys, hours of endpoints after 35 days, and events past their retention (a day at least, as long as keys hold) that no message in
 -- their range can need any more: none is unfinished, dead, or kept. Ids begin at 1704067200000 ms.
 create or replace function forget_events(p_history_ms bigint, p_limit int) returns int language plpgsql
 set search_path = postroad, pg_temp set jit = off set enable_seqscan = off as $$
@@ -117,5 +126,7 @@ begin
        and not exists (select from kept_body k where k.id between e.first_message and e.last_message)
      order by e.id limit p_limit);
   get diagnostics v_gone = row_count;
+  delete from endpoint_hour where (endpoint_id, at) in (
+    select endpoint_id, at from endpoint_hour where at < v_now - 3024000000 limit p_limit);
   return v_gone;
 end $$;

@@ -1,18 +1,29 @@
 -- Events and the bodies that their messages share; endpoints and event types.
 
 -- What events of a tenant are sent to. spec: JSON with types, channels, filter, description, metadata.
--- The URL is for lists; what is called stands in the settings of its queue.
+-- The URL is for lists; what is called stands in the settings of its queue. failing_since: the first failure
+-- after the last success. noticed_at: when the operator was told of that spell. spell_since: the start of the
+-- spell that it was last disabled in. draining_since: since when what was held drains at a set rate.
+-- secret_notice_at: when the operator is to be told that a secret ends.
 create table endpoint (
-  id            bigint primary key,
-  tenant        text not null,
-  queue_id      bigint not null unique,
-  url           text not null,
-  spec          bytea not null,
-  state         text not null check (state in ('enabled', 'disabled')),
-  reason        text not null default '',
-  failing_since bigint not null default 0,
-  made_at       bigint not null,
-  version       bigint not null
+  id               bigint primary key,
+  tenant           text not null,
+  queue_id         bigint not null unique,
+  url              text not null,
+  spec             bytea not null,
+  made_at          bigint not null,
+  version          bigint not null,
+  state            text not null default 'enabled' check (state in ('enabled', 'disabled', 'deleting')),
+  disabled_by      text not null default '' check (disabled_by in ('', 'owner', 'operator', 'itself')),
+  reason           text not null default '',
+  changed_at       bigint not null default 0,
+  failing_since    bigint not null default 0,
+  failed_at        bigint not null default 0,
+  error            text not null default '',
+  noticed_at       bigint not null default 0,
+  spell_since      bigint not null default 0,
+  draining_since   bigint not null default 0,
+  secret_notice_at bigint not null default 0
 );
 create index endpoint_tenant on endpoint (tenant, id);
 

@@ -1,0 +1,88 @@
+"""The life of endpoints."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from postroad.model.endpoint import EndpointEntry
+from postroad.model.endpoint_life import COUNTS, EndpointHour, Turn, Turned
+from postroad.model.event import Publish
+from postroad.model.ids import first_after
+from postroad.model.states import NEVER, DeadReason
+from postroad.stores.endpoint_life import LABEL, EndpointLifeTables, turn_values
+from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
+from postroad.stores.postgres.upkeep import SWEPT
+
+
+class TurnAnswer(StoreAnswer, frozen=True):
+    """What became of a turn."""
+
+    turned: Turned = Turned.done
+
+
+ANSWER: Final = decoder(TurnAnswer)
+
+
+class PostgresEndpointLife(EndpointLifeTables, PostgresBase):
+    """Stores the life of endpoints."""
+
+    async def endpoint_turn(self, turn: Turn) -> Turned:
+        """Change an endpoint's life and its queue, and store the event that tells it."""
+        told = turn.publish and msgspec.json.encode(_event(turn.publish)).decode()
+        about = (turn.number, turn.version, turn.queue, *turn_values(turn))
+        text = await self._one(self._side, LABEL, "endpoint_turn", *about, turn.paused, told)
+        return self._read_answer(text, ANSWER).turned
+
+    async def endpoint_count(self, hours: Sequence[EndpointHour]) -> None:
+        """Add counts to hours, and write where a spell of failures began or ended."""
+        text = msgspec.json.encode([_hour(one) for one in hours]).decode()
+        _ = await self._one(self._side, LABEL, "endpoint_count", text)  # it says nothing
+
+    async def endpoints_of(self, queues: Sequence[int]) -> list[EndpointEntry]:
+        """Endpoints by their queues."""
+        return await self._entries(literal(queues))
+
+    async def endpoint_trim(self, queue: int, edge_ms: int, most: int, limit: int) -> int:
+        """Move what is held for too long, and the oldest of too many, to the dead set."""
+        old = await self._trim(queue, first_after(edge_ms), 0, limit, DeadReason.expired_held)
+        if not most or old >= limit:
+            return old
+        return old + await self._trim(queue, NEVER, most, limit, DeadReason.excess_held)
+
+    async def _trim(self, queue: int, edge: int, most: int, limit: int, reason: DeadReason) -> int:
+        values = (queue, edge, most, limit, reason)
+        text = await self._one(self._side, LABEL, "endpoint_trim", *values)
+        return self._read_answer(text, SWEPT).expired
+
+
+def _event(publish: Publish) -> dict[str, Any]:
+    event, to = publish.event, publish.targets
+    return {
+        "id": event.id,
+        "tenant": event.tenant,
+        "type": event.type,
+        "body": event.body.decode(),
+        "channels": event.channels.decode(),
+        "made": event.made_at_ms,
+        "first": event.first,
+        "last": event.last,
+        "matched": event.matched,
+        "endpoints": publish.endpoints_version,
+        "types": publish.types_version,
+        "lanes": [each.lane for each in to],
+        "queues": [each.queue for each in to],
+        "groups": [each.order_group for each in to],
+        "headers": publish.headers.decode(),
+        "own": publish.own,
+    }
+
+
+def _hour(one: EndpointHour) -> dict[str, Any]:
+    spell = (one.succeeded, one.failing_since_ms, one.failed_at_ms, one.error)
+    return {
+        "endpoint_id": one.queue,
+        "at": one.at_ms,
+        **dict(zip(COUNTS, one.counts, strict=True)),
+        **dict(zip(("succeeded", "failing", "failed", "error"), spell, strict=True)),
+    }

@@ -1,0 +1,78 @@
+"""Changes of an endpoint's life, each stored with the operational event that tells it."""
+
+from typing import Final
+
+from postroad.model.endpoint import OPERATOR, EndpointEntry, EndpointLife, endpoint_id
+from postroad.model.endpoint_life import LifeEvent, Turn, Turned
+from postroad.model.errors import Overloaded
+from postroad.model.event import Publish
+from postroad.model.wording import public_name
+from postroad.ports.log import Log
+from postroad.ports.store import Store
+from postroad.verbs.event_stores import event_store
+from postroad.verbs.events import EventVerbs
+
+AGAIN_MAX: Final = 20
+"""How often an event is matched again because the operator's endpoints change meanwhile."""
+
+
+class EndpointTurns:
+    """Turns endpoints: a new life and the event about it are one commit. The operator's own
+    endpoints are turned without events, so that none is about the way of another."""
+
+    def __init__(self, store: Store, events: EventVerbs, log: Log) -> None:
+        self._store = store
+        self._events = events
+        self._log = log
+
+    async def turn(
+        self,
+        entry: EndpointEntry,
+        life: EndpointLife,
+        event: LifeEvent | None = None,
+        *,
+        paused: bool | None = None,
+        failing_since_ms: int | None = None,
+    ) -> bool:
+        """Change an endpoint's life; False if somebody else has changed it meanwhile."""
+        row = entry.row
+        change = (row.id, row.version, row.queue, life, paused, failing_since_ms)
+        for _ in range(AGAIN_MAX):
+            told = await self._told(entry, life, event)
+            said = await event_store(self._store).endpoint_turn(Turn(*change, told))
+            if said is not Turned.moved:
+                if said is Turned.done and event:
+                    self._tell(entry, life, event)
+                return said is Turned.done
+            self._events.forget(OPERATOR)
+        raise Overloaded("the operator's endpoints change all the time: nothing was stored")
+
+    async def _told(
+        self, entry: EndpointEntry, life: EndpointLife, event: LifeEvent | None
+    ) -> Publish | None:
+        if event is None or entry.row.tenant == OPERATOR:
+            return None
+        body = {"type": event, "at_ms": self._store.clock.now_ms(), **_facts(entry, life, event)}
+        return await self._events.operational(event, body)
+
+    def _tell(self, entry: EndpointEntry, life: EndpointLife, event: LifeEvent) -> None:
+        grave = event in (LifeEvent.failing, LifeEvent.disabled)
+        tell = self._log.warning if grave else self._log.info
+        tell(event, **_facts(entry, life, event))
+
+
+def _facts(entry: EndpointEntry, life: EndpointLife, event: LifeEvent) -> dict[str, object]:
+    row = entry.row
+    facts: dict[str, object] = {
+        "endpoint": endpoint_id(row.id),
+        "tenant": row.tenant,
+        "url": public_name(row.url),
+    }
+    if event is LifeEvent.secret_expiring:
+        return facts
+    if event is LifeEvent.recovered:
+        return facts | {"noticed_at_ms": row.life.noticed_at_ms}
+    facts |= {"failing_since_ms": life.failing_since_ms, "error": life.error}
+    if event is LifeEvent.disabled:
+        facts |= {"disabled_by": life.disabled_by, "reason": life.reason}
+    return facts

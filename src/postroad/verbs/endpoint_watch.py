@@ -1,0 +1,160 @@
+"""Watches endpoints: writes what they answered, tells of those that fail, disables those that do
+nothing else, bounds what is held for them, and ends their draining."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from postroad.model.endpoint import DISABLED, EndpointEntry
+from postroad.model.endpoint_life import EndpointHour, EndpointRules, LifeEvent, judge
+from postroad.model.errors import StoreError
+from postroad.model.matching import SPEC
+from postroad.model.pace import read_limit
+from postroad.observe.endpoint_figures import EndpointFigures
+from postroad.ports.events import EventStore
+from postroad.ports.log import Log
+from postroad.ports.store import Store
+from postroad.verbs.endpoint_turns import EndpointTurns
+
+WRITE_S: Final = 10.0
+"""Counts are written so long after the first one: a process that is killed loses these."""
+LOOK_S: Final = 60.0
+"""How often endpoints are looked at while one is disabled, failing or draining."""
+REST_S: Final = 3_600.0
+"""How often otherwise."""
+PAGE: Final = 500
+TRIM_SLICE: Final = 500
+WATCH: Final = "watch endpoints"
+END_S: Final = 2.0
+
+
+class EndpointWatch:
+    """Looks after the endpoints of all tenants. Every process does; a change is made once, since it
+    is fenced by the endpoint's version."""
+
+    def __init__(self, store: Store, turns: EndpointTurns, log: Log) -> None:
+        self._store = store
+        self._events = store if isinstance(store, EventStore) else None
+        self._turns = turns
+        self._log = log
+        self._unwritten: list[EndpointHour] = []
+        self._look_at_s = 0.0
+        self._rules: dict[str, EndpointRules] = {}
+
+    async def run(self, figures: EndpointFigures) -> None:
+        """Write and look, for as long as the engine lives."""
+        if self._events is None:
+            return
+        clock, store = self._store.clock, self._events
+        while True:
+            try:
+                if clock.steady_s() >= self._look_at_s:
+                    watched = await self._look(store)
+                    self._look_at_s = clock.steady_s() + (LOOK_S if watched else REST_S)
+                await self._write(store, figures.taken())
+                self._log.store_works(WATCH)
+            except StoreError as error:
+                self._log.store_failed(WATCH, error)
+            await self._rest(figures)
+
+    async def _rest(self, figures: EndpointFigures) -> None:
+        """Wait for the next look, or, once something is counted, until it is written."""
+        clock = self._store.clock
+        woken = asyncio.Event()
+        timer = clock.later(int(1000 * max(0, self._look_at_s - clock.steady_s())), woken.set)
+        counted = asyncio.ensure_future(figures.work.wait())
+        counted.add_done_callback(lambda _: woken.set())
+        try:
+            await woken.wait()
+        finally:
+            timer.cancel()
+            counted.cancel()
+        if figures.work.is_set() or self._unwritten:
+            await clock.sleep(WRITE_S)
+
+    async def end(self, figures: EndpointFigures) -> None:
+        """Write what there is now, within two seconds: before the road stops."""
+        if self._events is None:
+            return
+        try:
+            async with asyncio.timeout(END_S):
+                await self._write(self._events, figures.taken())
+        except (StoreError, TimeoutError):
+            self._log.warning("the last figures of endpoints could not be written in time")
+
+    async def _write(self, store: EventStore, hours: Sequence[EndpointHour]) -> None:
+        self._unwritten += hours
+        if not self._unwritten:
+            return
+        rows = list(self._unwritten)
+        await store.endpoint_count(rows)
+        del self._unwritten[: len(rows)]
+        failing = {one.queue for one in rows if one.failing_since_ms}
+        ended = {one.queue for one in rows if one.succeeded}
+        if failing:
+            self._look_at_s = min(self._look_at_s, self._store.clock.steady_s() + LOOK_S)
+        self._rules.clear()
+        for entry in await store.endpoints_of(sorted(failing | ended)):
+            await self._judge(store, entry)
+
+    async def _look(self, store: EventStore) -> bool:
+        """Look at all endpoints that are not simply enabled and healthy; whether there are any."""
+        self._rules.clear()
+        after, seen = 0, False
+        while True:
+            page = await store.endpoints_watched(after, PAGE)
+            for entry in page:
+                await self._look_at(store, entry)
+            seen = seen or bool(page)
+            if len(page) < PAGE:
+                return seen
+            after = page[-1].row.id
+
+    async def _look_at(self, store: EventStore, entry: EndpointEntry) -> None:
+        life, queue = entry.row.life, entry.row.queue
+        if life.state == DISABLED:
+            await self._trim(store, entry)
+        elif life.failing_since_ms or life.draining_since_ms:
+            _, oldest_ms, untried_ms = await store.endpoint_backlog(queue)
+            if life.failing_since_ms and oldest_ms:
+                # Something waits and nothing is delivered, also if an exhausted message holds it.
+                now_ms = self._store.clock.now_ms()
+                entry = replace(
+                    entry, row=replace(entry.row, life=replace(life, failed_at_ms=now_ms))
+                )
+            if life.draining_since_ms and not 0 < untried_ms < life.draining_since_ms:
+                await self._drained(entry)
+                return
+        await self._judge(store, entry)
+
+    async def _judge(self, store: EventStore, entry: EndpointEntry) -> None:
+        said = judge(entry, await self._rules_of(store, entry), self._store.clock.now_ms())
+        if said is None:
+            return
+        event, life = said
+        paused = True if event is LifeEvent.disabled else None
+        # If somebody has changed it meanwhile, it is judged again later.
+        _ = await self._turns.turn(entry, life, event, paused=paused)
+
+    async def _trim(self, store: EventStore, entry: EndpointEntry) -> None:
+        rules, now_ms = await self._rules_of(store, entry), self._store.clock.now_ms()
+        edge_ms = now_ms - int(rules.hold_for_s * 1000) if rules.hold_for_s else 0
+        queue, gone = entry.row.queue, TRIM_SLICE
+        while gone >= TRIM_SLICE:
+            gone = await store.endpoint_trim(queue, edge_ms, rules.hold_max, TRIM_SLICE)
+
+    async def _drained(self, entry: EndpointEntry) -> None:
+        """Lift the rate of the draining first: if this process ends in between, another one does
+        it again."""
+        rate = SPEC.decode(entry.row.spec).rate
+        await self._store.limit_queue(entry.row.queue, read_limit(rate) if rate else None)
+        life = replace(entry.row.life, draining_since_ms=0)
+        _ = await self._turns.turn(entry, life)  # else it is done again later
+
+    async def _rules_of(self, store: EventStore, entry: EndpointEntry) -> EndpointRules:
+        tenant = entry.row.tenant
+        if tenant not in self._rules:
+            self._rules[tenant] = await store.endpoint_rules(tenant)
+        return self._rules[tenant]
