@@ -37,7 +37,6 @@ from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
-from postroad.verbs.endpoint_life import EndpointLives
 from postroad.verbs.endpoints import EndpointAdmin
 from postroad.verbs.event_types import EventTypeAdmin
 from postroad.verbs.events import EventVerbs
@@ -164,9 +163,8 @@ class Postroad:
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.events = EventVerbs(store, self._sending, allowance, self.settings)
-        lives = self._lives = EndpointLives(store, self.events, self.dead, log)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, lives)
+        self.events = EventVerbs(store, self._sending, allowance)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
@@ -353,7 +351,7 @@ class Postroad:
         if not until_idle:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)
-        log, store = self.log, self.store
+        log, store, watch = self.log, self.store, self.endpoints.watch
         kept = kept_ms(self.settings.keep_bodies)
         windows = self.campaign_service.windows
         limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=windows)
@@ -376,12 +374,12 @@ class Postroad:
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
-                        await deliver(engine, worker, scheduler, self._lives, until_idle=until_idle)
+                        await deliver(engine, worker, scheduler, watch, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
                     self.stopped = await engine.stop()
         finally:
-            await end_figures(engine, self._lives)
+            await end_figures(engine, watch)
             await engine.close()
             self._tell_broken(None)
             self.engine, self._stop_asked = None, False

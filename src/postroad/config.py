@@ -65,7 +65,6 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     window: bool = True
     keys_file: str = ""
     unsubscribe_page: str = ""
-    operational_handlers: tuple[str, ...] = ()
     limits: Limits = Limits()
     tenants: TenantLimits = TenantLimits()
     webhooks: WebhookRules = WebhookRules()

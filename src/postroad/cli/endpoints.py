@@ -14,12 +14,14 @@ from postroad.cli.command import (
     add_group,
     named_value,
 )
+from postroad.cli.endpoint_life import LIFE
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, out, when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
 Id = Annotated[str, Argument(help="The endpoint's id: ep_…")]
+Operator = Annotated[bool, Option("--operator", help="As an operator: its owner cannot undo it.")]
 
 
 class EndpointSettings(SharedOptions, frozen=True):
@@ -52,6 +54,7 @@ def add(app: Group) -> None:
     """Add the commands for endpoints."""
     commands: Commands = {"create": create, "list": list_endpoints, "show": show, "set": change}
     commands |= {"enable": enable, "disable": disable, "rotate": rotate, "delete": delete}
+    commands |= LIFE
     text = "Endpoints: where events are sent to, which of them, and the secrets."
     add_group(app, "endpoint", "Events", text, commands)
 
@@ -107,11 +110,12 @@ def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None
             ", ".join(one["types"]) or "*",
             ", ".join(one["channels"]),
             one["state"],
+            one["health"],
             one["description"],
         )
         for one in said["endpoints"]
     ]
-    columns = ("endpoint", "url~", "types~", "channels~", "state", "description~")
+    columns = ("endpoint", "url~", "types~", "channels~", "state", "health", "description~")
     call.table(columns, rows, "there are no endpoints: `postroad endpoint create`")
     more(said["after"])
 
@@ -134,18 +138,21 @@ def change(
     _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
 
 
-def enable(call: Listing, id: Id) -> None:  # noqa: A002
-    """Let an endpoint get events again, and send what waits."""
-    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data={"state": "enabled"}))
+def enable(call: Listing, id: Id, operator: Operator = False) -> None:  # noqa: A002
+    """Send to an endpoint again; what was held drains."""
+    data = {"state": "enabled", "by": "operator" if operator else "owner"}
+    _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
 
 
 def disable(
     call: Listing,
     id: Id,  # noqa: A002
     reason: Annotated[str, Option(help="Why, for those who look at it.")] = "",
+    operator: Operator = False,
 ) -> None:
-    """Let an endpoint get no events; what waits there is held."""
-    data = {"state": "disabled", "reason": reason}
+    """Send nothing to an endpoint; what is meant for it is held."""
+    by = "operator" if operator else "owner"
+    data = {"state": "disabled", "reason": reason, "by": by}
     _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
 
 
@@ -166,6 +173,17 @@ def delete(call: Invocation, id: Id) -> None:  # noqa: A002
     call.delete(f"/v1/endpoints/{part(id)}", id)
 
 
+def _state(said: dict[str, Any]) -> str:
+    by = said["disabled_by"] and f"by {said['disabled_by']}"
+    return " ".join(filter(None, (said["state"], by, said["reason"])))
+
+
+def _health(said: dict[str, Any]) -> str:
+    if said["health"] == "healthy":
+        return "healthy"
+    return f"failing since {when(said['failing_since_ms'])}: {said['last_error']}"
+
+
 def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
@@ -175,7 +193,8 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("endpoint", said["id"]),
             ("url", said["url"]),
             ("description", said["description"] or "none"),
-            ("state", " ".join(filter(None, (said["state"], said["reason"])))),
+            ("state", _state(said)),
+            ("health", _health(said)),
             ("types", ", ".join(said["types"]) or "all"),
             ("channels", ", ".join(said["channels"]) or "any"),
             ("filter", "none" if said["filter"] is None else json.dumps(said["filter"])),

@@ -23,7 +23,7 @@ ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
 DELETING: Final = "deleting"
 OPERATOR: Final = "postroad.operator"
-"""The tenant whose endpoints get operational events."""
+"""The tenant whose endpoints, and the handler that, get operational events."""
 
 
 class EndpointSpec(Struct, frozen=True):

@@ -16,8 +16,6 @@ from postroad.model.rollup import KINDS
 
 By = Literal["owner", "operator"]
 ITSELF: Final = "itself"
-ALL_TENANTS: Final = "*"
-"""The tenant of the rules that hold where a tenant has none of its own."""
 TOOK_BUCKETS: Final = 18
 """Bucket n counts tries that took less than 2^n ms; the last one the rest: more than a minute."""
 DEAD: Final = len(KINDS)

@@ -22,7 +22,7 @@ ENDPOINTS_MAX = 20_000
 """Endpoints that wait for a store that is away; counts of further ones are left out."""
 
 
-class Tally:
+class EndpointTally:
     """What one endpoint answered since it was last written."""
 
     __slots__ = ("counts", "error", "failed_at_ms", "failing_since_ms", "succeeded")
@@ -41,7 +41,12 @@ class EndpointFigures:
         self.queues: set[int] = set()
         """Queues of endpoints that this process has sent to."""
         self.work = asyncio.Event()
-        self._tallies: dict[tuple[int, int], Tally] = {}
+        self._tallies: dict[tuple[int, int], EndpointTally] = {}
+
+    @property
+    def counted(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._tallies)
 
     def add(self, results: Iterable[Result], now_ms: int) -> None:
         """Count the results of endpoints among these."""
@@ -56,7 +61,7 @@ class EndpointFigures:
         if tally is None:
             if len(self._tallies) >= ENDPOINTS_MAX:
                 return
-            tally = self._tallies[place] = Tally()
+            tally = self._tallies[place] = EndpointTally()
             self.work.set()
         tally.counts[PLACE[result.kind]] += 1
         tally.counts[DEAD] += result.move is Move.die

@@ -49,6 +49,10 @@ ENDPOINTS: Final[Verbs] = {
         "PATCH", "/v1/endpoints/{id}", again=True, shape=lambda args: args | {"state": "disabled"}
     ),
     "rotate": VerbCall("POST", "/v1/endpoints/{id}/rotate", shape=_seconds),
+    "recover": VerbCall("POST", "/v1/endpoints/{id}/recover"),
+    "stats": VerbCall("GET", "/v1/endpoints/{id}/stats"),
+    "rules": VerbCall("GET", "/v1/endpoint-rules"),
+    "set_rules": VerbCall("PUT", "/v1/endpoint-rules", again=True, everybody="everywhere"),
     "delete": VerbCall("DELETE", "/v1/endpoints/{id}"),
 }
 EVENT_TYPES: Final[Verbs] = {

@@ -113,11 +113,6 @@ class DeadMessages:
         steps = self.replaying(ids=ids, count=count, mode=mode, dry_run=dry_run, **where)
         return [done async for done in steps][-1]
 
-    async def replay_all(self, which: DeadFilter, mode: ReplayMode) -> int:
-        """Send again all that are dead now and match, in slices."""
-        how = partial(self._store.dead_replay, mode=mode)
-        return [done async for done in self._in_slices(how, which, NEVER, dry_run=False)][-1]
-
     def replaying(
         self,
         *,

@@ -1,7 +1,7 @@
 """The life of endpoints as people turn it: enable, disable, recover, and the rules for it."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypedDict
 
 from msgspec.structs import replace
@@ -16,7 +16,6 @@ from postroad.model.endpoint import (
     queue_name,
 )
 from postroad.model.endpoint_life import (
-    ALL_TENANTS,
     By,
     EndpointRules,
     LifeEvent,
@@ -27,22 +26,25 @@ from postroad.model.errors import BadInput, Conflict
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
 from postroad.model.states import NEVER
+from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.dead import DeadMessages
-from postroad.verbs.endpoint_stats import EndpointStats, Recovery, Span, points_of, total_of
+from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan, points_of, total_of
 from postroad.verbs.endpoint_turns import EndpointTurns
 from postroad.verbs.endpoint_watch import EndpointWatch
 from postroad.verbs.event_stores import event_store
-from postroad.verbs.events import EventVerbs
+from postroad.verbs.operational import OperationalEvents
 from postroad.verbs.paging import span_ms
+from postroad.verbs.sending import Sending
 
 AGAIN_MAX: Final = 10
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Find = Callable[[], Awaitable[EndpointEntry]]
 
 
-class RuleOptions(TypedDict, total=False):
+class EndpointRuleOptions(TypedDict, total=False):
     """Rules of endpoints; what is not given keeps its value."""
 
     notice_after_s: float
@@ -55,11 +57,11 @@ class RuleOptions(TypedDict, total=False):
 class EndpointLives:
     """Turns endpoints as people ask for it."""
 
-    def __init__(self, store: Store, events: EventVerbs, dead: DeadMessages, log: Log) -> None:
+    def __init__(self, store: Store, sending: Sending, log: Log) -> None:
         self._store = store
-        self._turns = EndpointTurns(store, events, log)
+        self._turns = EndpointTurns(store, OperationalEvents(store, sending), log)
         self.watch = EndpointWatch(store, self._turns, log)
-        self._dead = dead
+        self._dead = DeadMessages(store)
 
     @property
     def _events(self) -> EventStore:
@@ -115,17 +117,20 @@ class EndpointLives:
         since_ms = span_ms(since, None)[0] or _spell_ms(entry)
         if not since_ms:
             raise BadInput(f"{name} was never disabled, and is healthy: say since when")
-        which = DeadFilter(entry.row.tenant, queue_name(entry.row.id), since_ms=since_ms)
-        if dry_run:
-            count = await self._died(which)
-            return Recovery(name, since_ms, count)
-        if life.state != ENABLED:
+        if life.state != ENABLED and not dry_run:
             raise Conflict(f"{name} is {life.state}: enable it, then recover what it missed")
-        await self._drain(find)
-        count = await self._dead.replay_all(which, ReplayMode.reset)
+        if not dry_run:
+            await self._drain(find)
+        count = await self._dead.replay(
+            queue=queue_name(entry.row.id),
+            tenant=entry.row.tenant,
+            since=EPOCH + timedelta(milliseconds=since_ms),
+            mode=ReplayMode.reset,
+            dry_run=dry_run,
+        )
         return Recovery(name, since_ms, count)
 
-    async def stats(self, entry: EndpointEntry, span: Span) -> EndpointStats:
+    async def stats(self, entry: EndpointEntry, span: StatsSpan) -> EndpointStats:
         """What an endpoint answered, and what waits for it."""
         row, now_ms = entry.row, self._store.clock.now_ms()
         since_ms, until_ms = span.times(now_ms)
@@ -144,10 +149,10 @@ class EndpointLives:
             await self._died(which) if spell_ms else 0,
         )
 
-    async def set_rules(self, tenant: str, changes: RuleOptions) -> EndpointRules:
+    async def set_rules(self, tenant: str, changes: EndpointRuleOptions) -> EndpointRules:
         """Set what holds for the endpoints of a tenant, or of all."""
         if not tenant:
-            raise BadInput(f"tenant is empty: give one, or {ALL_TENANTS!r} for all")
+            raise BadInput(f"tenant is empty: give one, or {EVERY_TENANT!r} for all")
         known = set(EndpointRules.__struct_fields__)
         if wrong := sorted(set(changes) - known):
             raise BadInput(f"{wrong[0]} is no rule of endpoints: {', '.join(sorted(known))}")

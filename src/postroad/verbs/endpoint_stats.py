@@ -17,7 +17,7 @@ from postroad.verbs.paging import span_ms
 WIDTHS_MS: Final = {"hour": HOUR_MS, "day": DAY_MS}
 
 
-class Span(Struct, frozen=True):
+class StatsSpan(Struct, frozen=True):
     """Which statistics are asked for."""
 
     by: Literal["hour", "day"] = "hour"

@@ -10,7 +10,7 @@ from postroad.model.wording import public_name
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.event_stores import event_store
-from postroad.verbs.events import EventVerbs
+from postroad.verbs.operational import OperationalEvents
 
 AGAIN_MAX: Final = 20
 """How often an event is matched again because the operator's endpoints change meanwhile."""
@@ -20,7 +20,7 @@ class EndpointTurns:
     """Turns endpoints: a new life and the event about it are one commit. The operator's own
     endpoints are turned without events, so that none is about the way of another."""
 
-    def __init__(self, store: Store, events: EventVerbs, log: Log) -> None:
+    def __init__(self, store: Store, events: OperationalEvents, log: Log) -> None:
         self._store = store
         self._events = events
         self._log = log
@@ -44,7 +44,7 @@ class EndpointTurns:
                 if said is Turned.done and event:
                     self._tell(entry, life, event)
                 return said is Turned.done
-            self._events.forget(OPERATOR)
+            self._events.forget()
         raise Overloaded("the operator's endpoints change all the time: nothing was stored")
 
     async def _told(
@@ -53,7 +53,7 @@ class EndpointTurns:
         if event is None or entry.row.tenant == OPERATOR:
             return None
         body = {"type": event, "at_ms": self._store.clock.now_ms(), **_facts(entry, life, event)}
-        return await self._events.operational(event, body)
+        return await self._events.matched(event, body)
 
     def _tell(self, entry: EndpointEntry, life: EndpointLife, event: LifeEvent) -> None:
         grave = event in (LifeEvent.failing, LifeEvent.disabled)

@@ -20,7 +20,7 @@ from postroad.verbs.endpoint_turns import EndpointTurns
 
 WRITE_S: Final = 10.0
 """Counts are written so long after the first one: a process that is killed loses these."""
-LOOK_S: Final = 60.0
+LOOK_S: Final = 300.0
 """How often endpoints are looked at while one is disabled, failing or draining."""
 REST_S: Final = 3_600.0
 """How often otherwise."""
@@ -57,21 +57,20 @@ class EndpointWatch:
                 self._log.store_works(WATCH)
             except StoreError as error:
                 self._log.store_failed(WATCH, error)
+                self._look_at_s = clock.steady_s() + WRITE_S
             await self._rest(figures)
 
     async def _rest(self, figures: EndpointFigures) -> None:
         """Wait for the next look, or, once something is counted, until it is written."""
         clock = self._store.clock
-        woken = asyncio.Event()
-        timer = clock.later(int(1000 * max(0, self._look_at_s - clock.steady_s())), woken.set)
-        counted = asyncio.ensure_future(figures.work.wait())
-        counted.add_done_callback(lambda _: woken.set())
-        try:
-            await woken.wait()
-        finally:
-            timer.cancel()
-            counted.cancel()
-        if figures.work.is_set() or self._unwritten:
+        if not self._unwritten:
+            rest_s = max(0, self._look_at_s - clock.steady_s())
+            timer = clock.later(1 + int(1000 * rest_s), figures.work.set)
+            try:
+                _ = await figures.work.wait()  # it is set
+            finally:
+                timer.cancel()
+        if figures.counted or self._unwritten:
             await clock.sleep(WRITE_S)
 
     async def end(self, figures: EndpointFigures) -> None:

@@ -18,7 +18,7 @@ from postroad.model.endpoint import (
     endpoint_number,
     queue_name,
 )
-from postroad.model.endpoint_life import ALL_TENANTS, By, EndpointRules
+from postroad.model.endpoint_life import By, EndpointRules
 from postroad.model.entities import DAY_MS, DEFAULT_TENANT, Policy
 from postroad.model.errors import BadInput, BadKey, Conflict, UnknownEndpoint
 from postroad.model.kept_bodies import kept_ms
@@ -27,8 +27,10 @@ from postroad.model.ladder import check_ladder
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
 from postroad.model.texts import checked
+from postroad.model.tokens import EVERY_TENANT
 from postroad.model.webhook import Hook, HookRow, HookSecrets
 from postroad.ports.entropy import secret_bytes
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, open_row
 from postroad.transports.webhook.signing import LIVE_MAX, SYMMETRIC
@@ -43,8 +45,8 @@ from postroad.verbs.endpoint_facts import (
     changed_endpoint,
     facts_of,
 )
-from postroad.verbs.endpoint_life import EndpointLives, RuleOptions
-from postroad.verbs.endpoint_stats import EndpointStats, Recovery, Span
+from postroad.verbs.endpoint_life import EndpointLives, EndpointRuleOptions
+from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.paging import check_page
 from postroad.verbs.sending import Sending
@@ -69,14 +71,15 @@ class EndpointAdmin:
         ring: KeyRing,
         sending: Sending,
         cancel_all: CancelAll,
-        lives: EndpointLives,
+        log: Log,
     ) -> None:
         self._store = store
         self._transport = transport
         self._ring = ring
         self._sending = sending
         self._cancel_all = cancel_all
-        self._lives = lives
+        self._lives = EndpointLives(store, sending, log)
+        self.watch = self._lives.watch
 
     async def create(
         self,
@@ -207,7 +210,7 @@ class EndpointAdmin:
     ) -> EndpointStats:
         """What an endpoint answered by hour or day, of the last day unless a time is given, and
         what waits for it now. Kept for 35 days."""
-        return await self._lives.stats(await self._find(id, tenant), Span(by, since, until))
+        return await self._lives.stats(await self._find(id, tenant), StatsSpan(by, since, until))
 
     async def rules(self, *, tenant: str = DEFAULT_TENANT) -> EndpointRules:
         """What holds for the endpoints of a tenant: when failing ones are told of and disabled, how
@@ -215,7 +218,7 @@ class EndpointAdmin:
         return await event_store(self._store).endpoint_rules(checked("tenant", tenant))
 
     async def set_rules(
-        self, *, tenant: str = ALL_TENANTS, **changes: Unpack[RuleOptions]
+        self, *, tenant: str = EVERY_TENANT, **changes: Unpack[EndpointRuleOptions]
     ) -> EndpointRules:
         """Set what holds for the endpoints of a tenant, or (`*`) of all that have nothing set. What
         is not given keeps its value."""

@@ -6,12 +6,10 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from postroad.config import Settings
 from postroad.model.bodies import encode_body
 from postroad.model.endpoint import OPERATOR, check_channels, check_type
-from postroad.model.entities import DEFAULT_TENANT, order_group_of
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadBody,
     BadInput,
@@ -106,10 +104,7 @@ class _Asked(Struct, frozen=True):
 class EventVerbs:
     """Publish events, and see what became of them."""
 
-    def __init__(
-        self, store: Store, sending: Sending, allowance: Allowance, settings: Settings
-    ) -> None:
-        self._handlers = settings.operational_handlers
+    def __init__(self, store: Store, sending: Sending, allowance: Allowance) -> None:
         self._store = store
         self._sending = sending
         self._allowance = allowance
@@ -158,23 +153,7 @@ class EventVerbs:
             raise UnknownEvent(f"there is no event {id} of tenant {tenant!r}")
         return EventContent(*_facts(row), row.body)
 
-    async def operational(self, name: str, body: object) -> Publish:
-        """Match an operational event with the operator's endpoints and handlers, for a commit that
-        also makes the change that it tells."""
-        asked = self._asked(name, body, OPERATOR, None, ())
-        matcher, catalogue = await self._matcher(OPERATOR), await self._types()
-        targets = matcher.match(name, frozenset(), asked.parsed)
-        queues = [
-            await self._sending.open_queue(DEFAULT_TENANT, handler) for handler in self._handlers
-        ]
-        own = tuple(
-            EventTarget(one.id, one.lanes[0], order_group_of(one.policy, "")) for one in queues
-        )
-        versions = (matcher.version, catalogue.version)
-        return replace(self._made(asked, targets + own, {}, versions), own=len(own))
-
-    def forget(self, tenant: str) -> None:
-        """Read the endpoints of a tenant, and the event types, again before the next publish."""
+    def _forget(self, tenant: str) -> None:
         self._matchers.pop(tenant, None)
         self._catalogue = None
 
@@ -212,7 +191,7 @@ class EventVerbs:
             said = await store.publish(publish)
             if not said.moved:
                 return _receipt(asked, publish, said, problems)
-            self.forget(asked.tenant)
+            self._forget(asked.tenant)
         raise Overloaded(
             f"the endpoints of tenant {asked.tenant!r} change all the time: nothing was stored; "
             "publish it again"

@@ -8,7 +8,7 @@ from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
-from postroad.verbs.endpoint_life import EndpointLives
+from postroad.verbs.endpoint_watch import EndpointWatch
 
 
 class HasEngine(Protocol):
@@ -48,13 +48,13 @@ async def deliver(
     engine: Engine,
     worker: CampaignWorker,
     scheduler: Scheduler | None,
-    lives: EndpointLives,
+    watch: EndpointWatch,
     *,
     until_idle: bool,
 ) -> None:
     """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
     and timetables have nothing due."""
-    engine.spawn(lives.watch.run(engine.recorder.endpoints), "endpoints")
+    engine.spawn(watch.run(engine.recorder.endpoints), "endpoints")
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped
@@ -63,10 +63,10 @@ async def deliver(
     await engine.until_idle()
 
 
-async def end_figures(engine: Engine, lives: EndpointLives) -> None:
+async def end_figures(engine: Engine, watch: EndpointWatch) -> None:
     """Write the last figures of an engine that has stopped."""
     await engine.figures.end()
-    await lives.watch.end(engine.recorder.endpoints)
+    await watch.end(engine.recorder.endpoints)
 
 
 async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:

@@ -74,7 +74,7 @@ class Sending:
         ring: KeyRing,
         allowance: Allowance,
     ) -> None:
-        self._allowance = allowance
+        self.allowance = allowance
         self._addressing = addressing
         self._ring = ring
         self._store = store
@@ -99,7 +99,7 @@ class Sending:
     def close(self) -> None:
         """Accept no more messages."""
         self._intake = None
-        self._allowance.stop()
+        self.allowance.stop()
 
     def taking(self) -> Intake:
         """The intake; NotOpen if the road is not open."""
@@ -142,7 +142,7 @@ class Sending:
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
-        self._allowance.sends(send.tenant for send in asked)
+        self.allowance.sends(send.tenant for send in asked)
         await self._check(asked)
         asked = await self._addressing.routed(asked)
         known = self._queues
@@ -208,7 +208,7 @@ class Sending:
 
     async def _draft_or_why(self, send: Send) -> tuple[Send, Draft | PostroadError]:
         try:
-            self._allowance.sends((send.tenant,))
+            self.allowance.sends((send.tenant,))
             await self._check((send,))
             (send,) = await self._addressing.routed((send,))
             queue = await self._queue(send.tenant, send.queue)
@@ -223,7 +223,7 @@ class Sending:
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
-        self._allowance.sends((send.tenant,))
+        self.allowance.sends((send.tenant,))
         await self._check((send,))
         (send,) = await self._addressing.routed((send,))
         gone = 0
@@ -339,10 +339,10 @@ class Sending:
     async def _check_room(self, spec: QueueSpec) -> None:
         """Raise TenantFull if a new queue or its lanes exceed the limits of its tenant."""
         for kept, more in ((CountedKind.queues, 1), (CountedKind.lanes, spec.shards)):
-            if await self._allowance.has_room(kept, spec.tenant, more):
+            if await self.allowance.has_room(kept, spec.tenant, more):
                 continue
             if await self._store.find_queue(spec.tenant, spec.name) is None:
-                raise self._allowance.refusal(kept, spec.tenant)
+                raise self.allowance.refusal(kept, spec.tenant)
 
     async def open_webhook(
         self, tenant: str, url: str, policy: Policy, credential: str, name: str = ""

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request, Response
 from postroad.api.routing import change, drop, fetch, give
+from postroad.model.errors import Forbidden
 from postroad.model.ladder import Ladder
 from postroad.model.texts import ErrorText, Headers, Key, Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
@@ -36,6 +37,8 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET
+    by: Literal["owner", "operator"] = "owner"
+    """Who enables or disables it; an operator's token is one for all tenants."""
 
 
 class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,13 +96,16 @@ async def endpoint_show(request: Request, id: str) -> EndpointFacts:  # noqa: A0
 async def endpoint_change(request: Request, id: str, asked: EndpointChange) -> EndpointFacts:  # noqa: A002
     """Change an endpoint. What waits stays, and a new URL must be on the same server."""
     endpoints, tenant, options = request.road.endpoints, request.tenant, _given(asked)
-    state, reason = options.pop("state", ""), options.pop("reason", "")
-    facts = await endpoints.change(id, tenant=tenant, **options)
+    state, reason, by = (options.pop(name, "") for name in ("state", "reason", "by"))
+    if by == "operator" and not request.who.every_tenant:
+        raise Forbidden("by: your token is for one tenant, and an operator's is for all")
     if state == "disabled":
-        facts = await endpoints.disable(id, reason=reason, tenant=tenant)
+        _ = await endpoints.disable(id, reason=reason, by=by, tenant=tenant)  # shown below
     elif state == "enabled":
-        facts = await endpoints.enable(id, tenant=tenant)
-    return facts
+        _ = await endpoints.enable(id, by=by, tenant=tenant)  # shown below
+    if state and not options:
+        return await endpoints.get(id, tenant=tenant)
+    return await endpoints.change(id, tenant=tenant, **options)
 
 
 @give("/v1/endpoints/{id}/rotate", scope=Scope.manage)

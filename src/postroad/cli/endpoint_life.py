@@ -1,0 +1,93 @@
+"""`postroad endpoint stats`, `recover` and `rules`: how endpoints live."""
+
+from typing import Annotated, Any
+
+from postroad.cli.command import Commands, Invocation, Listing
+from postroad.cli.options import Argument, Option
+from postroad.cli.printing import out, when
+from postroad.model.wording import duration_text
+from postroad.remote.api_request import part
+
+Id = Annotated[str, Argument(help="The endpoint's id: ep_…")]
+Since = Annotated[str, Option(help="From this time on, as 2026-01-31T12:00:00Z.")]
+
+
+def stats(
+    call: Listing,
+    id: Id,  # noqa: A002
+    by: Annotated[str, Option(help="Buckets: `hour` or `day`.")] = "hour",
+    since: Since = "",
+    until: Annotated[str, Option(help="Before this time.")] = "",
+) -> None:
+    """Show what an endpoint answered, of the last day unless a time is given."""
+    query = {"by": by, "since": since, "until": until}
+    given = {name: each for name, each in query.items() if each}
+    said = call.ask("GET", f"/v1/endpoints/{part(id)}/stats", given)
+    if call.printed(said):
+        return
+    heads = (by, "tries#", "delivered#", "failures~", "dead#", "p50 ms#", "p99 ms#")
+    rows = [_row(when(one["at_ms"]), one) for one in said["points"]]
+    call.table(heads, [*rows, _row("total", said["total"])])
+    oldest = said["oldest_waiting_ms"]
+    waits = f"{said['waiting']} wait" + (
+        f", the oldest for {duration_text(oldest)}" if oldest else ""
+    )
+    out().print(f"{waits}; {said['died']} can be recovered")
+
+
+def _row(name: str, one: dict[str, Any]) -> tuple[object, ...]:
+    tries = one["tries"]
+    failures = [f"{kind} {count}" for kind, count in tries.items() if kind != "delivered"]
+    times = (one["took_p50_ms"], one["took_p99_ms"])
+    done = (sum(tries.values()), tries.get("delivered", 0), ", ".join(failures), one["dead"])
+    return (name, *done, *("" if each is None else each for each in times))
+
+
+def recover(
+    call: Invocation,
+    id: Id,  # noqa: A002
+    since: Since = "",
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
+) -> None:
+    """Send again what died while an endpoint failed, or since a time."""
+    data = {"dry_run": dry_run} | ({"since": since} if since else {})
+    said = call.ask("POST", f"/v1/endpoints/{part(id)}/recover", data=data)
+    if call.printed(said):
+        return
+    verb = "would be" if dry_run else "are"
+    out().print(
+        f"{said['messages']} messages {verb} sent again, dead since {when(said['since_ms'])}"
+    )
+
+
+def rules(
+    call: Listing,
+    notice_after_s: Annotated[float | None, Option(help="Tell of a failing one after.")] = None,
+    disable_after_s: Annotated[float | None, Option(help="Disable it after; 0: never.")] = None,
+    hold_for_s: Annotated[float | None, Option(help="How long messages are held.")] = None,
+    hold_max: Annotated[int | None, Option(help="How many messages are held.")] = None,
+    drain: Annotated[str | None, Option(help="How fast they are sent then, as 50/s.")] = None,
+    everywhere: Annotated[
+        bool, Option("--everywhere", help="For all tenants that have no rules of their own.")
+    ] = False,
+) -> None:
+    """Show the rules of a tenant's endpoints, or set those that are given."""
+    asked = {
+        "notice_after_s": notice_after_s,
+        "disable_after_s": disable_after_s,
+        "hold_for_s": hold_for_s,
+        "hold_max": hold_max,
+        "drain": drain,
+    }
+    data: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
+    if data:
+        data["everywhere"] = everywhere
+        said = call.ask("PUT", "/v1/endpoint-rules", data=data)
+    else:
+        said = call.ask("GET", "/v1/endpoint-rules")
+    if call.printed(said):
+        return
+    call.facts([(name.removesuffix("_s").replace("_", " "), said[name]) for name in asked])
+
+
+LIFE: Commands = {"stats": stats, "recover": recover, "rules": rules}
