@@ -77,6 +77,14 @@ CHANGED: dict[str, Any] = {
     **{name: value for name, value in MADE.items() if name not in ("ordered", "secret")},
     "state": "disabled",
     "reason": "on holiday",
+    "by": "operator",
+}
+RULES: dict[str, Any] = {
+    "notice_after_s": 10.0,
+    "disable_after_s": 20.0,
+    "hold_for_s": 30.0,
+    "hold_max": 40,
+    "drain": "5/s",
 }
 EVENT_TYPE: dict[str, Any] = {
     "name": "order.paid",
@@ -89,6 +97,7 @@ EVENT_TYPE: dict[str, Any] = {
 SET: dict[str, dict[str, Any]] = {
     "/v1/endpoints": MADE,
     "/v1/endpoints/{id}": CHANGED,
+    "/v1/endpoint-rules": RULES | {"everywhere": False},
     "/v1/event-types": EVENT_TYPE,
     "/v1/webhooks": ENDPOINT,
     "/v1/credentials": CREDENTIAL,
@@ -111,7 +120,7 @@ DO = (
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
     "/v1/messages:send-again", "/v1/suppressions:export",
-    "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/event-types:import",
+    "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ELSEWHERE = {
@@ -149,6 +158,7 @@ async def test_an_endpoint_of_events(stand: Stand) -> None:
     path = f"/v1/endpoints/{made['id']}"
     shown = (await stand.say("GET", path)).json()
     assert {**shown, "secret": MADE["secret"]} == made
+    assert shown["disabled_by"] == ""
     changed = (await stand.say("PATCH", path, CHANGED)).json()
     assert changed == (await stand.say("GET", path)).json()
     for told, given in ((shown, MADE), (changed, CHANGED)):
@@ -158,10 +168,19 @@ async def test_an_endpoint_of_events(stand: Stand) -> None:
             "keep_bodies",
             "headers",
             "secret",
+            "by",
         }:
             assert told[name] == given[name], name
         assert (told["connect_timeout_ms"], told["timeout_ms"]) == (2_500, 9_000)
         assert (told["keep_bodies_ms"], told["secrets"], told["headers"]) == (60_000, 1, ["x-shop"])
+
+
+async def test_rules_of_endpoints(stand: Stand) -> None:
+    assert (await stand.say("PUT", "/v1/endpoint-rules", RULES)).json() == RULES
+    assert (await stand.say("GET", "/v1/endpoint-rules")).json() == RULES
+    more = {"everywhere": True, "hold_max": 1}
+    assert (await stand.say("PUT", "/v1/endpoint-rules", more)).json()["hold_max"] == 1
+    assert (await stand.say("GET", "/v1/endpoint-rules")).json() == RULES
 
 
 async def test_an_event_type(stand: Stand) -> None:

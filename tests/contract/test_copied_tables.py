@@ -39,7 +39,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "lane": {"owner": None},
     "rollup": {"step": 10},
     "audit": {"outcome": "cut"},
-    "endpoint": {"state": "disabled"},
+    "endpoint": {"state": "disabled", "disabled_by": "itself"},
     "event_type": {"warn": 1, "archived": 1},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""

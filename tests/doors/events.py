@@ -15,6 +15,7 @@ from postroad.model.endpoint import (
 from postroad.model.errors import BadInput
 from postroad.model.filters import compiled
 from postroad.model.matching import SPEC
+from postroad.stores.endpoint_life import RULES
 from tests.doors.shape import BARE, Door
 
 
@@ -29,6 +30,8 @@ def subscribed(data: bytes) -> None:
         compiled({"/" + text: 1})
     with suppress(msgspec.MsgspecError):
         SPEC.decode(b'{"types":["' + data + b'"]}')
+    with suppress(msgspec.MsgspecError, BadInput):
+        RULES.decode(b'{"drain":"' + data + b'"}')
 
 
 DOORS = (
@@ -41,6 +44,7 @@ DOORS = (
             "model/endpoint.py:TYPE",
             "model/filters.py:_pointer",
             "model/matching.py:SPEC",
+            "stores/endpoint_life.py:RULES",
         ),
         frames=(BARE, (b"a.", b".*"), (b"a", b"!"), (b"/", b"~1")),
         shapes={"parts": lambda n: b"a." * (n // 2), "slashes": lambda n: b"/a" * (n // 2)},

@@ -46,6 +46,7 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.webhooks.set(HOOK, secrets=[SECRET], tenant=tenant)
     await road.limit(HOOK, "100/s,1000/h", tenant=tenant)
     await road.endpoints.create(HOOK, types=("order.*",), secret=SECRET, tenant=tenant)
+    await road.endpoints.set_rules(tenant=tenant, hold_max=7)
     options: Any = {"lanes": "web:*", "status": "4??", "do": "retry", "lasts": 60}
     await road.rules.put("twice", count=2, tenant=tenant, **options)
     _ = await road.store.rule_hits(f"{tenant}/twice", 1, 0, 1_000, 2)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.endpoint import (
     EndpointEntry,
+    EndpointLife,
     EndpointRow,
     EndpointSpec,
     endpoint_id,
@@ -110,7 +111,8 @@ class EndpointAdmin:
         if spec.rate:
             await self._store.limit_queue(queue.id, read_limit(spec.rate))
         packed = msgspec.json.encode(spec)
-        row = EndpointRow(number, tenant, queue.id, url, packed, now_ms, 1)
+        life = EndpointLife(changed_at_ms=now_ms)
+        row = EndpointRow(number, tenant, queue.id, url, packed, now_ms, 1, life)
         settings = sealed(queue.id, tenant, hook, secrets, self._ring)
         # It is new: no other version of it can be there.
         _ = await events.endpoint_put(row, settings)

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from postroad.api.everywhere import Everywhere, whose
+from postroad.api.paging import Moment
 from postroad.api.request import Request
 from postroad.api.routing import fetch, give, put
 from postroad.model.endpoint_life import EndpointRules
@@ -14,7 +15,6 @@ from postroad.model.texts import Rate
 from postroad.model.tokens import Scope
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery
 
-Moment = Annotated[datetime, Meta(tz=True)]
 Seconds = Annotated[float, Meta(ge=0, le=31_622_400)]
 OPERATORS: Final = "rules of endpoints are the operator's: your token is for one tenant"
 
@@ -23,7 +23,7 @@ class RecoverRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Since when what died is sent again: else since the spell of failures began that the endpoint
     was last disabled in. With `dry_run` it is only counted."""
 
-    since: Moment | None = None
+    since: datetime | None = None
     dry_run: bool = False
 
 
