@@ -104,7 +104,8 @@ class Dialogue:
                 return "221 2.0.0 bye"
             case "VRFY":
                 return "252 2.0.0 send a mail and see"
-        return "500 5.5.2 no such command"
+            case _:
+                return "500 5.5.2 no such command"
 
     def _hello(self, verb: str, rest: bytes) -> str:
         if (verb == "LHLO") is not self._is_lmtp:
