@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from postroad.bounces.connection import BounceConnection
-from postroad.bounces.dialogue import BounceHost, Protocol, Verdict
+from postroad.bounces.dialogue import BounceHost, MailProtocol, Verdict
 from postroad.campaigns.reading import BadFile
 from postroad.campaigns.suppression_files import SuppressionReader, _time_ms
 from postroad.model.errors import BadInput
@@ -88,7 +88,7 @@ class Wire(asyncio.Transport):
         """Something may come."""
 
 
-HOST = BounceHost("x", Protocol.smtp, lambda *_: Verdict.ours)
+HOST = BounceHost("x", MailProtocol.smtp, lambda *_: Verdict.ours)
 
 
 def spoken(data: bytes) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final, Protocol, cast
 
 from postroad.bounces.content import ContentReader, LineEnds
-from postroad.bounces.dialogue import BYE, LINE_MAX, BounceHost, Dialogue
+from postroad.bounces.dialogue import BYE, LINE_MAX, BounceHost, BounceDialogue
 
 COMMAND_S: Final = 60.0
 CONTENT_S: Final = 180.0
@@ -20,7 +20,7 @@ GOING: Final = "421 4.3.2 this server stops: try again later"
 LARGE: Final = "552 5.3.4 too large"
 
 
-class Intake(Protocol):
+class BounceIntake(Protocol):
     """Who knows all connections."""
 
     def now_s(self) -> float:
@@ -39,8 +39,8 @@ class Intake(Protocol):
 class BounceConnection(asyncio.Protocol):
     """A client. While a mail of it is stored nothing more of it is read."""
 
-    def __init__(self, host: BounceHost, intake: Intake) -> None:
-        self.dialogue = Dialogue(host)
+    def __init__(self, host: BounceHost, intake: BounceIntake) -> None:
+        self.dialogue = BounceDialogue(host)
         self._intake = intake
         self._buffer = bytearray()
         self._ends = LineEnds()

@@ -16,7 +16,7 @@ PATH: Final = re.compile(rb" *<([^<> ]{0,320})>( [!-~]{1,500})* *", re.IGNORECAS
 BYE: Final = "421 4.7.0 too much of this: good bye"
 
 
-class Protocol(StrEnum):
+class MailProtocol(StrEnum):
     """How the listener is spoken to."""
 
     smtp = "smtp"
@@ -36,12 +36,12 @@ class BounceHost(Struct, frozen=True):
     """Whom a client speaks with."""
 
     name: str
-    protocol: Protocol
+    protocol: MailProtocol
     verdict: Callable[[str, str], Verdict]
     """Whether mail to an address is taken from a network."""
 
 
-class Dialogue:
+class BounceDialogue:
     """One client's session, up to the content of a mail. One recipient a mail: a report has one,
     and LMTP and SMTP answer alike."""
 
@@ -82,7 +82,7 @@ class Dialogue:
 
     @property
     def _is_lmtp(self) -> bool:
-        return self._host.protocol is Protocol.lmtp
+        return self._host.protocol is MailProtocol.lmtp
 
     def _answer(self, verb: str, rest: bytes) -> str:
         match verb:

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from postroad.bounces.connection import GOING, BounceConnection
-from postroad.bounces.dialogue import BounceHost, Protocol, Verdict
+from postroad.bounces.dialogue import BounceHost, MailProtocol, Verdict
 from postroad.model.bounce_address import BounceAddress
 from postroad.model.errors import StoreError
 from postroad.model.mail_links import MailLinks
@@ -82,7 +82,7 @@ class BounceListener:
     async def _bound(self) -> asyncio.Server:
         loop = asyncio.get_running_loop()
         name = self._domain
-        host = BounceHost(name, Protocol(self.where.scheme), self.verdict)
+        host = BounceHost(name, MailProtocol(self.where.scheme), self.verdict)
         told = False
         while True:
             try:

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from postroad.bounces.listener import BounceListener
 from postroad.campaigns.sender import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
 from postroad.model.bounce_address import read_bounces
@@ -35,6 +34,9 @@ from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.mail_reports import MailReports
 from postroad.verbs.unsubscribing import Unsubscribing
 
+if TYPE_CHECKING:  # a program that listens for nothing does not load it
+    from postroad.bounces.listener import BounceListener
+
 LEAVE_S: Final = 30.0
 """Besides the time to drain: how long a call may take that began before the stop."""
 TURN_S: Final = 30.0
@@ -44,7 +46,7 @@ TURN_S: Final = 30.0
 class CampaignService:
     """The campaigns of a road."""
 
-    listener: BounceListener | None = None
+    listener: "BounceListener | None" = None
     """Takes bounces, while the road runs and its settings say so."""
 
     def __init__(
@@ -87,6 +89,8 @@ class CampaignService:
         """Listen for bounces, where the settings say so."""
         if not self._mail.bounces:
             return
+        from postroad.bounces.listener import BounceListener
+
         where, domain = read_bounces(self._mail.bounces), self._mail.bounce_domain
         clock = self._road.clock
         self.listener = BounceListener(
