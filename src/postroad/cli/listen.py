@@ -1,9 +1,9 @@
 """`postroad listen`: a webhook receiver on this machine, for tests of good and bad answers."""
 
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from postroad.cli.command import LocalInvocation, command
+from postroad.cli.command import Invocation, SharedOptions, command
 from postroad.cli.options import Argument, Group, Option
 from postroad.model.errors import BadInput
 
@@ -15,8 +15,22 @@ def add(app: Group) -> None:
     command(app, "listen", panel="Run")(listen)
 
 
+class OwnEndpointOptions(SharedOptions, frozen=True):
+    """Whether, and as which, the receiver is an endpoint of the road while it runs."""
+
+    endpoint: Annotated[
+        bool, Option("--endpoint", help="Be an endpoint of the road that is named, until it ends.")
+    ] = False
+    type: Annotated[
+        list[str] | None, Option("--type", help="An event type that the endpoint gets.")
+    ] = None
+    channel: Annotated[list[str] | None, Option(help="A channel of the endpoint.")] = None
+    url: Annotated[str, Option(help="Where the road reaches this, if a tunnel leads here.")] = ""
+
+
 def listen(
-    call: LocalInvocation,
+    call: Invocation,
+    own: OwnEndpointOptions,
     port: Annotated[
         int, Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
     ] = 8700,
@@ -45,7 +59,16 @@ def listen(
         raise BadInput(f"--status {status}: give a status from 200 to 599")
     share, slow_s = _share(fail), slow.total_seconds()
     options = ReceiverOptions(tuple(secret or ()), status, share, slow_s, retry_after, reset)
-    receiving.run(call, port, options)
+    receiving.run(call, port, options, _wanted(own))
+
+
+def _wanted(own: OwnEndpointOptions) -> dict[str, Any] | None:
+    if own.endpoint:
+        data = {"types": own.type or (), "channels": own.channel or (), "url": own.url}
+        return {**data, "description": "postroad listen"}
+    if own.type or own.channel or own.url:
+        raise BadInput("--type, --channel and --url are for --endpoint: give that too")
+    return None
 
 
 def _share(text: str) -> float:
