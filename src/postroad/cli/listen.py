@@ -15,6 +15,20 @@ def add(app: Group) -> None:
     command(app, "listen", panel="Run")(listen)
 
 
+class Behaviour(SharedOptions, frozen=True):
+    """How requests are answered."""
+
+    status: Annotated[int, Option(help="Answer with this status instead of 200.")] = 200
+    fail: Annotated[str, Option(help="Fail only this share of requests, as 20%.")] = ""
+    slow: Annotated[timedelta, Option(help="Wait this long before the answer, as 2s.")] = (
+        timedelta()
+    )
+    retry_after: Annotated[str, Option(help="A Retry-After header for statuses from 400 on.")] = ""
+    reset: Annotated[bool, Option("--reset", help="Reset the connection instead of answering.")] = (
+        False
+    )
+
+
 class OwnEndpointOptions(SharedOptions, frozen=True):
     """Whether, and as which, the receiver is an endpoint of the road while it runs."""
 
@@ -30,6 +44,7 @@ class OwnEndpointOptions(SharedOptions, frozen=True):
 
 def listen(
     call: Invocation,
+    how: Behaviour,
     own: OwnEndpointOptions,
     port: Annotated[
         int, Argument(help="The port; 0 takes any free one.", min=0, max=65_535)
@@ -38,27 +53,19 @@ def listen(
         list[str] | None,
         Option(help="A key to verify signatures with, whsec_… or whpk_…; may be repeated."),
     ] = None,
-    status: Annotated[int, Option(help="Answer with this status instead of 200.")] = 200,
-    fail: Annotated[str, Option(help="Fail only this share of requests, as 20%.")] = "",
-    slow: Annotated[
-        timedelta, Option(help="Wait this long before the answer, as 2s.")
-    ] = timedelta(),
-    retry_after: Annotated[str, Option(help="A Retry-After header for statuses from 400 on.")] = "",
-    reset: Annotated[
-        bool, Option("--reset", help="Reset the connection instead of answering.")
-    ] = False,
 ) -> None:
     """Receive webhooks on this machine: verify signatures, print requests, and fail as asked."""
     from postroad.cli import receiving  # with the whole of cryptography
     from postroad.cli.receiver import ReceiverOptions
 
-    receiving.check(secret or ())
-    if slow > SLOW_MAX:
+    known = tuple(secret or ())
+    receiving.check(known)
+    if how.slow > SLOW_MAX:
         raise BadInput(f"--slow: give at most {SLOW_MAX.total_seconds():g} s")
-    if not 200 <= status <= 599:
-        raise BadInput(f"--status {status}: give a status from 200 to 599")
-    share, slow_s = _share(fail), slow.total_seconds()
-    options = ReceiverOptions(tuple(secret or ()), status, share, slow_s, retry_after, reset)
+    if not 200 <= how.status <= 599:
+        raise BadInput(f"--status {how.status}: give a status from 200 to 599")
+    share, slow_s = _share(how.fail), how.slow.total_seconds()
+    options = ReceiverOptions(known, how.status, share, slow_s, how.retry_after, how.reset)
     receiving.run(call, port, options, _wanted(own))
 
 

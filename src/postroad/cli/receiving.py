@@ -49,11 +49,11 @@ async def _listen(
         if wanted is None:
             await stopped.wait()
             return
-        own = OwnEndpoint(call, clock, wanted)
-        async with own.registered(wanted.get("url") or f"http://{HOST}:{where}/"):
-            receiver.trust(own.secret)
-            err().print(f"it is the endpoint {own.id} of tenant {call.tenant} until it ends")
-            await stopped.wait()
+        own = OwnEndpoint(call.ask, wanted)
+        await own.create(wanted["url"] or f"http://{HOST}:{where}/")
+        receiver.trust(own.secret)
+        err().print(f"it is the endpoint {own.id} of tenant {call.tenant} until it ends")
+        await own.keep(stopped)
 
 
 def _tell_json(request: ReceivedRequest) -> None:
