@@ -1,6 +1,7 @@
 """What goes wrong between a remote road and its server: named, and a send is stored once."""
 
 import asyncio
+import itertools
 import os
 import signal
 import socket
@@ -52,13 +53,15 @@ async def refusal(dsn: str, token: str = "prt_x") -> Exception:
 
 
 @contextmanager
-def other_server(status: int, body: bytes) -> Iterator[str]:
-    """A server that is no Postroad: its address."""
+def other_server(status: int, body: bytes, *, length: bool = True) -> Iterator[str]:
+    """A server that is no Postroad: its address. Without a length its answer ends with the
+    connection."""
 
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(status)
-            self.send_header("content-length", str(len(body)))
+            if length:
+                self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
@@ -84,8 +87,9 @@ async def test_whatever_is_wrong_at_the_address_has_a_name(
         monkeypatch.setattr(about, "VERSION", "99.1.0")  # a later one is expected to know us
         async with Postroad(served.server.url, token=served.token):
             pass
-    for status, body in ((200, b"<html>"), (404, b"<html>"), (200, b'{"a": 1}'), (302, b"")):
-        with other_server(status, body) as url:
+    answers = ((200, b"<html>"), (404, b"<html>"), (200, b'{"a": 1}'), (302, b""))
+    for (status, body), length in itertools.product(answers, (True, False)):
+        with other_server(status, body, length=length) as url:
             error = await refusal(url)
             assert isinstance(error, NotPostroad), (status, error)
             assert url in str(error)
