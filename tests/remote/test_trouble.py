@@ -37,6 +37,7 @@ from tests.servers.postgres import PrivatePostgres
 from tests.servers.proxy import Proxy
 
 ENDS = b"\r\n\r\n"
+DONE = b'"done":true'
 
 
 @pytest.fixture(autouse=True)
@@ -172,7 +173,7 @@ async def test_what_is_not_safe_to_repeat_is_told_to_be_in_doubt(tmp_path: Path)
             async with Postroad(proxy.dsn(), token=served.token) as far:
                 sent = await far.send("bad", 1)
                 await served.road.run(until_idle=True)
-                cut = proxy.cut_after_next(b"dead:replay", lambda answer: ENDS in answer)
+                cut = proxy.cut_after_next(b"dead:replay", lambda answer: DONE in answer)
                 with pytest.raises(RoadUnreachable, match="check before you repeat it"):
                     _ = await far.dead.replay(ids=[sent.id])
                 assert cut.is_set()
