@@ -349,9 +349,6 @@ class Postroad:
         if self.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
         log, store = self.log, self.store
-        if not until_idle:
-            log_levels(log, self.settings.limits.poll_intervals_s)
-            log_guard(log, self.settings.webhooks)
         kept, service = kept_ms(self.settings.keep_bodies), self.campaign_service
         limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=service.windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
@@ -368,6 +365,8 @@ class Postroad:
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             if not until_idle:
+                log_levels(log, limits.poll_intervals_s)
+                log_guard(log, self.settings.webhooks)
                 service.listen(engine.spawn)
             if self._stop_asked:
                 engine.ask_to_stop()

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final, Protocol, cast
 
 from postroad.bounces.content import ContentReader, LineEnds
-from postroad.bounces.dialogue import BYE, LINE_MAX, BounceHost, BounceDialogue
+from postroad.bounces.dialogue import BYE, LINE_MAX, BounceDialogue, BounceHost
 
 COMMAND_S: Final = 60.0
 CONTENT_S: Final = 180.0
