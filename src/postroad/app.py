@@ -31,6 +31,7 @@ from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
@@ -93,6 +94,7 @@ class Postroad:
     rollups = VerbGroup(FleetRollups)
     workers = VerbGroup(FleetWorkers)
     webhooks = VerbGroup(WebhookAdmin)
+    attachments = VerbGroup(Attachments)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
     suppressions = VerbGroup(SuppressionVerbs)
@@ -141,9 +143,8 @@ class Postroad:
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         limits, most = self.settings.tenants, self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        mail, more = self.settings.mail, (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
-        channels = own_channels(with_parts, transports)
+        more = (self.settings.mail, keys, store, parts.resolve, parts.names)
+        channels = own_channels(ChannelParts(store.clock, rules, own.idle, *more), transports)
         service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
@@ -155,11 +156,11 @@ class Postroad:
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        polls_s = self.settings.limits.poll_intervals_s
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
-        self.tokens, self.inspect = TokenAdmin(store, store.clock), Inspection(store, polls_s)
+        self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
