@@ -164,7 +164,7 @@ class Postroad:
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.events = EventVerbs(store, self._sending, allowance)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
@@ -366,6 +366,7 @@ class Postroad:
         trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
             engine.start()
+            engine.spawn(self.endpoints.expiry.run(), "endpoints")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             if self._stop_asked:
