@@ -164,7 +164,7 @@ class Postroad:
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
-        self.events = EventVerbs(store, self._sending, allowance)
+        self.events, self._close_webhooks = EventVerbs(store, self._sending, allowance), own.close
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
@@ -196,6 +196,7 @@ class Postroad:
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
+        await self._close_webhooks()
         await self.privacy.tasks.close()
         try:
             await self.store.leave(self.owner)
