@@ -163,8 +163,8 @@ class Postroad:
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
-        self.events, self._close_webhooks = EventVerbs(store, self._sending, allowance), own.close
+        self.events = EventVerbs(store, self._sending, allowance)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
@@ -196,7 +196,6 @@ class Postroad:
         self._sending.close()
         self._failure_log.close()
         await self._reopening.close()
-        await self._close_webhooks()
         await self.privacy.tasks.close()
         try:
             await self.store.leave(self.owner)
@@ -366,6 +365,7 @@ class Postroad:
         trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
             engine.start()
+            engine.spawn(self.endpoints.expiry.run(), "endpoints")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             if self._stop_asked:

@@ -14,7 +14,7 @@ from postroad.verbs.endpoint_facts import EndpointFacts
 from postroad.verbs.events import EventContent, EventFacts, EventReceipt
 
 NONE_MEANS: Final = ("filter", "auth", "tls")
-TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap")
+TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap", "expires_in")
 
 
 class ShownEvent(EventFacts, frozen=True):

@@ -15,6 +15,7 @@ from postroad.model.webhook import HeaderNames
 from postroad.verbs.endpoint_facts import EndpointFacts, EndpointPage, NewEndpoint
 
 Types = Annotated[tuple[Name, ...], Meta(max_length=100)]
+Expiry = Annotated[float, Meta(ge=0, le=31_622_400)]
 Metadata = Annotated[dict[Name, Key], Meta(max_length=50)]
 
 
@@ -37,6 +38,7 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
     auth: Auth | UnsetType | None = UNSET
     tls: ClientTls | UnsetType | None = UNSET
+    expires_in: Expiry | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET
 
@@ -60,6 +62,7 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     keep_bodies: Annotated[float, Meta(ge=0)] = 0
     auth: Auth | UnsetType | None = UNSET
     tls: ClientTls | UnsetType | None = UNSET
+    expires_in: Expiry = 0
     ordered: bool = False
     secret: SecretText = ""
 
