@@ -64,7 +64,7 @@ class HearsCuts(Protocol):
 
 
 @runtime_checkable
-class Closes(Protocol):
+class Closable(Protocol):
     """A transport that has something to close when its road ends."""
 
     async def close(self) -> None:

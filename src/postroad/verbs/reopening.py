@@ -8,7 +8,7 @@ from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
-from postroad.ports.transport import Closes, Reopens, Transport
+from postroad.ports.transport import Closable, Reopens, Transport
 
 LOOKS_S: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """When to look for blocks. The news that a mailbox is open may come before the blocks are written:
@@ -21,7 +21,7 @@ class Reopening:
     def __init__(self, store: Store, transports: Iterable[Transport], log: Log) -> None:
         self._store = store
         self._log = log
-        self._closing = [each for each in transports if isinstance(each, Closes)]
+        self._closing = [each for each in transports if isinstance(each, Closable)]
         self.tasks = Tasks(log)
         for each in transports:
             if isinstance(each, Reopens):
