@@ -23,6 +23,9 @@ class EndpointStore(Protocol):
     async def endpoint_page(self, tenant: str, after: int, limit: int) -> list[EndpointEntry]:
         """List a tenant's endpoints in order of id, from after one on."""
 
+    async def endpoint_expiring(self, limit: int) -> list[tuple[int, str, int]]:
+        """List the endpoints that expire first: when, their tenant and id."""
+
     async def endpoint_set(self, tenant: str) -> EndpointSet:
         """Read the endpoints of a tenant that get events, and the version of that set."""
 

@@ -20,7 +20,7 @@ from postroad.stores.statements import Row, Statements
 POLICY: Final = msgspec.json.Decoder(Policy)
 SCHEMA: Final = msgspec.json.Decoder(dict[str, object])
 ALL: Final = 1 << 62
-OWN: Final = 7
+OWN: Final = 8
 """The columns of an endpoint before those of its life."""
 TYPES: Final = ""
 """The set of event types, beside those of tenants."""
@@ -60,6 +60,11 @@ class EventTables(Statements):
         version = await self._version(tenant)
         found = await self.endpoint_page(tenant, 0, ALL)
         return EndpointSet(version, [each for each in found if each.row.life.state != DELETING])
+
+    async def endpoint_expiring(self, limit: int) -> list[tuple[int, str, int]]:
+        """The endpoints that expire first."""
+        rows = await self.select("events", "endpoint_expiring", limit)
+        return [(at_ms, tenant, number) for at_ms, tenant, number in rows]
 
     async def event_types(self) -> EventTypes:
         """All event types, read in the same order."""

@@ -41,7 +41,9 @@ class VettedHttp:
         clock: Clock,
         idle: IdleConnections,
         resolve: Resolve | None = None,
+        tenant: str = "",
     ) -> None:
+        self._tenant = tenant
         self._rules = rules
         self._clock = clock
         self._idle = idle
@@ -79,13 +81,29 @@ class VettedHttp:
         server = await self.to(target)
         until_s = asyncio.get_running_loop().time() + TIMEOUT_S
         try:
-            connect_s = self._rules.connect_timeout_ms / 1000
-            return await server.connections.call(request, min(connect_s, TIMEOUT_S), until_s, most)
+            return await server.connections.call(request, self._connect_s, until_s, most)
         except Fault as fault:
-            if not fault.sent:  # perhaps it lives elsewhere now
-                self._bad[target.server] = server.address
-                self._lose(target.server)
+            if not fault.sent:
+                self._avoid(target, server)
             raise
+
+    async def prepare(self, target: Target) -> None:
+        """Have a connection ready. Raises as `call` does."""
+        server = await self.to(target)
+        try:
+            await server.connections.prepare(self._connect_s)
+        except Fault:
+            self._avoid(target, server)
+            raise
+
+    @property
+    def _connect_s(self) -> float:
+        return min(self._rules.connect_timeout_ms / 1000, TIMEOUT_S)
+
+    def _avoid(self, target: Target, server: VettedServer) -> None:
+        """It takes no connection: perhaps it lives elsewhere now."""
+        self._bad[target.server] = server.address
+        self._lose(target.server)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -102,7 +120,7 @@ class VettedHttp:
         return server if server is not None and self._clock.steady_s() < server.until_s else None
 
     async def _make(self, target: Target) -> VettedServer:
-        found = await self._guard.addresses(target)
+        found = await self._guard.addresses(target, self._tenant)
         avoided = self._bad.pop(target.server, "")
         address = next((one for one in found if one != avoided), found[0])
         until_s = self._clock.steady_s() + AGAIN_S

@@ -21,7 +21,8 @@ class OperationalEvents(EventVerbs):
         """Match an event, for a commit that also makes the change that it tells."""
         asked = self._asked(name, body, OPERATOR, None, ())
         matcher, catalogue = await self._matcher(OPERATOR), await self._types()
-        targets = matcher.match(name, frozenset(), asked.parsed)
+        now_ms = self._store.clock.now_ms()
+        targets = matcher.match(name, frozenset(), asked.parsed, now_ms)
         handlers = await self._handlers()
         versions = (matcher.version, catalogue.version)
         made = self._made(asked, targets + handlers, {}, versions)

@@ -54,7 +54,7 @@ async def deliver(
 ) -> None:
     """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
     and timetables have nothing due."""
-    engine.spawn(watch.run(engine.recorder.endpoints), "endpoints")
+    engine.spawn(watch.run(engine.recorder.endpoints), "endpoint watch")
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped

@@ -84,13 +84,13 @@ class SmsSession:
         self._begun = b""
 
     async def prepare(self, _queue: Queue, _message: Message, /) -> Outcome | None:
-        """Check that the provider's address may be called."""
+        """Connect to the provider, so that a call can start at its rate slot."""
         try:
-            _ = await self._http.to(self._http.target(self._base))  # whether it may be called
-        except BadUrl as error:
-            return refused(str(error), ProviderAnswer(sub_type="forbidden"))
-        except (Unresolved, Shortage):
-            pass  # each call will find out, and be taken for one that was not made
+            await self._http.prepare(self._http.target(self._messages))
+        except (BadUrl, Unresolved, Fault) as error:
+            return _not_called(error)
+        except Shortage:
+            pass  # the call will find out, and be taken for one that was not made
         return None
 
     async def send(self, _queue: Queue, message: Message, /) -> Outcome:
@@ -101,14 +101,10 @@ class SmsSession:
             if not self._begun:  # for each call it would take 160 µs of 240
                 self._begun = written("POST", target, {**self._headers, "content-type": FORM})
             answer = await self._http.call(target, whole(self._begun, form.encode()))
-        except BadUrl as error:
-            return refused(str(error), ProviderAnswer(sub_type="forbidden"))
-        except Unresolved as error:
-            return replace(unreachable(str(error)), provider=ProviderAnswer(sub_type="dns"))
+        except (BadUrl, Unresolved, Fault) as error:
+            return _not_called(error)
         except BadInput as error:
             return replace(rejected(str(error)), provider=ProviderAnswer(sub_type="bad_text"))
-        except Fault as fault:
-            return no_answer(fault.name, sent=fault.sent)
         return judge(answer.status, answer.headers, answer.body)
 
     def _form(self, message: Message) -> str:
@@ -168,6 +164,15 @@ def text_of(body: bytes) -> str:
     if not text.strip():
         raise BadInput(f"the text is empty: {WRITE}")
     return text
+
+
+def _not_called(error: BadUrl | Unresolved | Fault) -> Outcome:
+    """The outcome of a call that was not made, or that got no answer."""
+    if isinstance(error, Fault):
+        return no_answer(error.name, sent=error.sent)
+    if isinstance(error, BadUrl):
+        return refused(str(error), ProviderAnswer(sub_type="forbidden"))
+    return replace(unreachable(str(error)), provider=ProviderAnswer(sub_type="dns"))
 
 
 def _decode(decoder: "msgspec.json.Decoder[T]", body: bytes, server: str) -> T:

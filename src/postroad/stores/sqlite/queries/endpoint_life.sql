@@ -51,7 +51,7 @@ update endpoint
 
 -- name: endpoints_of
 -- Read endpoints by their queues.
-select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
+select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expires_at, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
        e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
        q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from endpoint e join queue q on q.id = e.queue_id join queue_lane ql on ql.queue_id = q.id and ql.shard = 0
@@ -59,7 +59,7 @@ select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.state,
 
 -- name: endpoints_watched
 -- List endpoints that are not simply enabled and healthy.
-select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
+select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expires_at, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
        e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
        q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from endpoint e join queue q on q.id = e.queue_id join queue_lane ql on ql.queue_id = q.id and ql.shard = 0

@@ -10,11 +10,12 @@ insert into event_set (tenant, version) values (?1, 1)
 on conflict (tenant) do update set version = version + 1
 
 -- name: endpoint_write
--- Store an endpoint, if what is stored is of the version before.
-insert into endpoint (id, tenant, queue_id, url, spec, made_at, version, changed_at, secret_notice_at)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?6, ?8)
+-- Store an endpoint, if it is new or what is stored is of the version before. One that was deleted stays so.
+insert into endpoint (id, tenant, queue_id, url, spec, made_at, version, expires_at, changed_at, secret_notice_at)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?6, ?9
+ where ?7 = 1 or exists (select 1 from endpoint where id = ?1)
 on conflict (id) do update
-   set url = excluded.url, spec = excluded.spec, version = excluded.version,
+   set url = excluded.url, spec = excluded.spec, version = excluded.version, expires_at = excluded.expires_at,
        secret_notice_at = excluded.secret_notice_at
  where version = excluded.version - 1
 
@@ -24,11 +25,16 @@ delete from endpoint where tenant = ?1 and id = ?2 returning queue_id
 
 -- name: endpoint_page
 -- List a tenant's endpoints with the policy and lane of their queues.
-select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
+select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expires_at,
+       e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
        e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
        q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from endpoint e join queue q on q.id = e.queue_id join queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.tenant = ?1 and e.id > ?2 order by e.id limit ?3
+
+-- name: endpoint_expiring
+-- List the endpoints that expire first.
+select expires_at, tenant, id from endpoint where expires_at < 4611686018427387904 order by expires_at limit ?1
 
 -- name: event_type_write
 -- Store an event type.

@@ -4,7 +4,7 @@
 -- The URL is for lists; what is called stands in the settings of its queue. failing_since: the first failure
 -- after the last success. noticed_at: when the operator was told of that spell. spell_since: the start of the
 -- spell that it was last disabled in. draining_since: since when what was held drains at a set rate.
--- secret_notice_at: when the operator is to be told that a secret ends.
+-- secret_notice_at: when the operator is to be told that a secret ends. It is deleted when it expires.
 create table endpoint (
   id               integer primary key,
   tenant           text not null,
@@ -13,6 +13,7 @@ create table endpoint (
   spec             blob not null,
   made_at          integer not null,
   version          integer not null,
+  expires_at       integer not null,
   state            text not null default 'enabled' check (state in ('enabled', 'disabled', 'deleting')),
   disabled_by      text not null default '' check (disabled_by in ('', 'owner', 'operator', 'itself')),
   reason           text not null default '',
@@ -25,6 +26,7 @@ create table endpoint (
   draining_since   integer not null default 0,
   secret_notice_at integer not null default 0
 ) strict;
+create index endpoint_expiry on endpoint (expires_at) where expires_at < 4611686018427387904;
 create index endpoint_tenant on endpoint (tenant, id);
 create unique index endpoint_queue on endpoint (queue_id);
 

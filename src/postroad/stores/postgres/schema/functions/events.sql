@@ -18,14 +18,15 @@ end $$;
 
 create or replace function endpoint_put(
   p_id bigint, p_tenant text, p_queue bigint, p_url text, p_spec bytea, p_made bigint, p_version bigint,
-  p_secret_notice bigint, p_settings bytea, p_key text, p_sealed bytea)
+  p_expires bigint, p_secret_notice bigint, p_settings bytea, p_key text, p_sealed bytea)
 returns boolean language plpgsql set search_path = postroad, pg_temp as $$
 begin
   perform pg_advisory_xact_lock(1383031142, hashtext(p_tenant));
-  insert into endpoint as e (id, tenant, queue_id, url, spec, made_at, version, changed_at, secret_notice_at)
-  values (p_id, p_tenant, p_queue, p_url, p_spec, p_made, p_version, p_made, p_secret_notice)
+  insert into endpoint as e (id, tenant, queue_id, url, spec, made_at, version, expires_at, changed_at, secret_notice_at)
+  select p_id, p_tenant, p_queue, p_url, p_spec, p_made, p_version, p_expires, p_made, p_secret_notice
+   where p_version = 1 or exists (select from endpoint where id = p_id)  -- one that was deleted stays so
   on conflict (id) do update
-     set url = excluded.url, spec = excluded.spec, version = excluded.version,
+     set url = excluded.url, spec = excluded.spec, version = excluded.version, expires_at = excluded.expires_at,
          secret_notice_at = excluded.secret_notice_at
    where e.version = excluded.version - 1;
   if not found then
