@@ -18,6 +18,7 @@ from tests.contract.rigs import SqliteRig
 # Queries that may walk a whole table, or sort, each with the reason why that is no harm.
 WALKS: Final = {
     "endpoints_of": "the walk is over the queues that are asked for",
+    "endpoint_write": "the only row is the one that is written",
     "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
     "claim_times": "the walks are over the levels and pools that are asked for",
@@ -124,6 +125,7 @@ SORTS: Final = {
     "endpoint_aged": "only the queue of a disabled endpoint, every five minutes",
     "endpoint_held_head": "an endpoint has one order group",
     "endpoint_rules": "two rows",
+    "endpoints_of": "over the queues that are asked for",
     "rollups": "asked by people, over at most so many buckets",
     "rule_hit": "the times of one rule on one lane",
     "campaign_exact": "at most four groups, of one campaign",

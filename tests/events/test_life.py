@@ -27,6 +27,21 @@ def gone() -> Behaviour:
     return lambda _now_ms, _draw: (0.01, False, rejected("410 Gone", status=410, disables=True))
 
 
+async def check_disabled(lives: Lives, name: str) -> None:
+    """It was told of after a day, and disabled after five."""
+    assert lives.events(name) == FAILING
+    facts = await lives.road.endpoints.get(lives.made[name].id)
+    assert (facts.state, facts.disabled_by, facts.health) == (
+        "disabled",
+        "itself",
+        "failing",
+    )
+    noticed, disabled = [one for one in lives.told if one["endpoint"] == facts.id]
+    assert 1 <= (noticed["at_ms"] - facts.failing_since_ms) / DAY_MS < 1.5
+    assert 5 <= (disabled["at_ms"] - facts.failing_since_ms) / DAY_MS < 5.5
+    assert disabled["failing_since_ms"] == facts.failing_since_ms
+
+
 def test_an_endpoint_that_is_down_for_ten_days_is_told_of_disabled_held_and_recovers() -> None:
     async def story(world: World) -> None:
         lives = Lives(world)
@@ -45,17 +60,7 @@ def test_an_endpoint_that_is_down_for_ten_days_is_told_of_disabled_held_and_reco
                 world.crash("one")
                 world.start("three")
         for name in ("away", "broken"):
-            assert lives.events(name) == FAILING
-            facts = await road.endpoints.get(lives.made[name].id)
-            assert (facts.state, facts.disabled_by, facts.health) == (
-                "disabled",
-                "itself",
-                "failing",
-            )
-            noticed, disabled = [one for one in lives.told if one["endpoint"] == facts.id]
-            assert 1 <= (noticed["at_ms"] - facts.failing_since_ms) / DAY_MS < 1.5
-            assert 5 <= (disabled["at_ms"] - facts.failing_since_ms) / DAY_MS < 5.5
-            assert disabled["failing_since_ms"] == facts.failing_since_ms
+            await check_disabled(lives, name)
         assert lives.events("fine") == []
         assert len(set(lives.taken("ops"))) == len(lives.taken("ops")) == len(lives.told)
         began = datetime.fromtimestamp(start_ms / 1000, UTC)
