@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, events, mail, requests, returns, rules, wires
+from tests.doors import access, answers, broker, events, mail, requests, returns, rules, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
 DOORS = (
+    *access.DOORS,
     *answers.DOORS,
     *requests.DOORS,
     *wires.DOORS,
@@ -50,6 +51,8 @@ OURS = {
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
     "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
+    "bounces/listener.py:_is_loopback": "addresses as the kernel writes them",
+    "model/bounce_address.py:_options": "a setting, which the operator writes",
     "config.py:_check_mail": "settings, by the same call as other networks",
     "transports/smtp/making.py:_part": "base64 that was checked at the door",
     "transports/smtp/dkim.py:SIGNED": "names of our own",

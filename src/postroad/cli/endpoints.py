@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 from typing import Annotated, Any
 
+from postroad.cli.access import AccessSettings, access_data, access_rows
 from postroad.cli.command import (
     After,
     Commands,
@@ -46,6 +47,9 @@ class EndpointSettings(SharedOptions, frozen=True):
         None
     )
     rate: Annotated[str | None, Option(help="How many tries may start, as 50/s.")] = None
+    expires_in: Annotated[
+        timedelta | None, Option(help="Delete it after so long, as 1h; 0s is never.")
+    ] = None
 
 
 def add(app: Group) -> None:
@@ -60,12 +64,13 @@ def create(
     call: Invocation,
     url: Annotated[str, Argument(help="Where its events are sent to.")],
     settings: EndpointSettings,
+    access: AccessSettings,
     ordered: Annotated[
         bool, Option("--ordered", help="One event after the other, in order.")
     ] = False,
 ) -> None:
     """Make an endpoint, and print its secret, this once."""
-    data = {"url": url, "ordered": ordered, **_given(settings)}
+    data = {"url": url, "ordered": ordered, **_given(settings), **access_data(access)}
     _secret(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -81,7 +86,9 @@ def _given(settings: EndpointSettings) -> dict[str, Any]:
     data |= {name: getattr(settings, name) for name in ("description", "reject", "rate")}
     for name, given in (("metadata", settings.metadata), ("headers", settings.header)):
         data[name] = given and dict(named_value(f"--{name}", each) for each in given)
-    data["timeout"] = settings.timeout and settings.timeout.total_seconds()
+    for name in ("timeout", "expires_in"):
+        given = getattr(settings, name)
+        data[name] = None if given is None else given.total_seconds()
     data = {name: value for name, value in data.items() if value is not None}
     if settings.filter is not None:
         data["filter"] = _json(settings.filter)
@@ -125,10 +132,11 @@ def change(
     call: Listing,
     id: Id,  # noqa: A002
     settings: EndpointSettings,
+    access: AccessSettings,
     url: Annotated[str | None, Option(help="Another URL on the same server.")] = None,
 ) -> None:
     """Change an endpoint; options that are not given keep their values."""
-    data = _given(settings) | ({"url": url} if url else {})
+    data = _given(settings) | access_data(access) | ({"url": url} if url else {})
     if not data:
         raise BadInput("nothing is to change: give an option, see `postroad endpoint set --help`")
     _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
@@ -184,6 +192,8 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("rate", said["rate"] or "no limit"),
             ("ordered", "yes" if said["ordered"] else "no"),
             ("in all", f"{said['timeout_ms']} ms"),
+            *access_rows(said),
+            ("expires", when(said["expires_at_ms"]) if said["expires_at_ms"] else "never"),
             ("queue", said["queue"]),
         ]
     )

@@ -32,6 +32,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "after": AFTER_MAX,
     "box": ID_MAX,
     "callback": QUEUE_MAX,
+    "cid": NAME_MAX,
     "code": ID_MAX,
     "credential": NAME_MAX,
     "cron": NAME_MAX,
@@ -72,6 +73,7 @@ TEXTS_MAX: Final[Mapping[str, int]] = {
     "tenant": NAME_MAX,
     "text": ERROR_MAX,
     "to": QUEUE_MAX,
+    "type": NAME_MAX,
     "tz": ID_MAX,
     "url": QUEUE_MAX,
     "verb": NAME_MAX,
@@ -89,6 +91,7 @@ Id = Annotated[str, Meta(max_length=ID_MAX)]
 Rate = Annotated[str, Meta(max_length=RATE_MAX)]
 ErrorText = Annotated[str, Meta(max_length=ERROR_MAX)]
 SecretText = Annotated[str, Meta(max_length=SECRET_MAX)]
+Field = Annotated[str, Meta(max_length=FIELD_MAX)]
 HeaderName = Annotated[str, Meta(max_length=HEADER_NAME_MAX)]
 HeaderValue = Annotated[str, Meta(max_length=HEADER_VALUE_MAX)]
 Headers = Annotated[dict[HeaderName, HeaderValue], Meta(max_length=HEADERS_MAX)]
