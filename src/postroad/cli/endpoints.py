@@ -130,7 +130,7 @@ def change(
     call: Listing,
     id: Id,  # noqa: A002
     settings: EndpointSettings,
-    url: Annotated[str | None, Option(help="Another URL on the same server.")] = None,
+    url: Annotated[str | None, Option(help="Another URL: what waits goes there.")] = None,
 ) -> None:
     """Change an endpoint; options that are not given keep their values."""
     data = _given(settings) | ({"url": url} if url else {})
