@@ -143,8 +143,8 @@ class Postroad:
         allowance = self._allowance = Allowance(store, limits, most, log)
         mail, more = self.settings.mail, (parts.resolve, parts.names)
         with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
-        channels = own_channels(with_parts, transports)
-        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
+        made = (store, keys, own_channels(with_parts, transports), log, allowance, mail)
+        service = self.campaign_service = CampaignService(*made)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
@@ -348,13 +348,9 @@ class Postroad:
         _ = self._sending.taking()  # whether it is open
         if self.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
-        if not until_idle:
-            log_levels(self.log, self.settings.limits.poll_intervals_s)
-            log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
-        kept = kept_ms(self.settings.keep_bodies)
-        windows = self.campaign_service.windows
-        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=windows)
+        kept, service = kept_ms(self.settings.keep_bodies), self.campaign_service
+        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=service.windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
@@ -368,9 +364,13 @@ class Postroad:
             engine.spawn(self.endpoints.expiry.run(), "endpoints")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
+            if not until_idle:
+                log_levels(log, limits.poll_intervals_s)
+                log_guard(log, self.settings.webhooks)
+                service.listen(engine.spawn)
             if self._stop_asked:
                 engine.ask_to_stop()
-            async with self.campaign_service.sending(
+            async with service.sending(
                 self.owner, pace, engine.figures, engine.rules, limits.drain_s, self.stop
             ) as worker:
                 try:
