@@ -31,6 +31,7 @@ from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
@@ -93,6 +94,7 @@ class Postroad:
     rollups = VerbGroup(FleetRollups)
     workers = VerbGroup(FleetWorkers)
     webhooks = VerbGroup(WebhookAdmin)
+    attachments = VerbGroup(Attachments)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
     suppressions = VerbGroup(SuppressionVerbs)
@@ -129,21 +131,21 @@ class Postroad:
         parts = parts or Parts()
         self._own_store, self._chance = parts.store is None, parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        level, form = self.settings.log_level, self.settings.log_format
-        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        form = self.settings.log_format
+        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
-        rules = self.settings.webhooks
+        rules, limits = self.settings.webhooks, self.settings.tenants
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        limits, most = self.settings.tenants, self.settings.body_bytes_max
+        most = self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        mail, more = self.settings.mail, (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
-        made = (store, keys, own_channels(with_parts, transports), log, allowance, mail)
+        mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
+        given = ChannelParts(store.clock, rules, own.idle, mail, *more)
+        made = (store, keys, own_channels(given, transports), log, allowance, mail)
         service = self.campaign_service = CampaignService(*made)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
@@ -153,26 +155,24 @@ class Postroad:
         self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
-        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
+        self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        polls_s = self.settings.limits.poll_intervals_s
-        self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
-        self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
-        self.tokens, self.inspect = TokenAdmin(store, store.clock), Inspection(store, polls_s)
-        self.suppressions = SuppressionVerbs(store, service.reports)
+        self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
+        self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.events = EventVerbs(store, self._sending, allowance)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
-        beside = own_keys(self.dsn) if self._own_store else None
+        self._reopening = Reopening(store, self._transports.values(), log)
+        beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
-        self._reopening = Reopening(store, self._transports.values(), log)
-        seen = self.dsn if self._own_store and self.settings.window else ""
-        self.window = RoadWindow(self, seen, store.clock, log)
+        self.window = RoadWindow(self, seen if self.settings.window else "", store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:

@@ -3,6 +3,7 @@
 import click
 
 from postroad.cli import (
+    attachments,
     audit,
     batch,
     campaigns,
@@ -55,6 +56,7 @@ GROUPS = (
     settings,
     campaigns,
     credentials,
+    attachments,
     suppressions,
     tokens,
     audit,
