@@ -53,8 +53,9 @@ from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
+from postroad.verbs.replays import ReplayVerbs, replay_worker
 from postroad.verbs.rules import RuleAdmin
-from postroad.verbs.running import LiveEngine, deliver
+from postroad.verbs.running import LiveEngine, deliver, idle_events
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
@@ -105,6 +106,7 @@ class Postroad:
     endpoints = VerbGroup(EndpointAdmin)
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
+    replays = VerbGroup(ReplayVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -165,6 +167,7 @@ class Postroad:
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
         self.events = EventVerbs(store, self._sending, allowance)
+        self.replays = ReplayVerbs(store, self._sending, self.settings.limits.history_ms)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
@@ -367,6 +370,10 @@ class Postroad:
             engine.start()
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
+            ids, owner = self._sending.ids, self.owner
+            replays = replay_worker(store, ids, self._allowance, owner, log)
+            if replays is not None:
+                engine.spawn(replays.run(), "replays")
             if self._stop_asked:
                 engine.ask_to_stop()
             async with self.campaign_service.sending(
@@ -374,7 +381,8 @@ class Postroad:
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
-                        await deliver(engine, worker, scheduler, until_idle=until_idle)
+                        idle = idle_events(worker, scheduler, replays)
+                        await deliver(engine, idle, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
                     self.stopped = await engine.stop()

@@ -126,8 +126,9 @@ def _judge(report: KillReport, ledgers: list[Path], receiver: Receiver) -> None:
     tell = report.breaches.append
     if len(set(events.values())) != len(events):
         tell("two numbers have one event")
+    matched = Counter(number for _, number in wanted)
     for number, _, count in accepted:
-        if sum(who[1] == int(number) for who in wanted) != int(count):
+        if matched[int(number)] != int(count):
             tell(f"event {number} has {count} messages")
     for endpoint, missed in sorted(wanted - counts.keys()):
         tell(f"{endpoint} did not get event {missed}")

@@ -58,6 +58,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownLimit: 404,
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
+    errors.UnknownReplay: 404,
+    errors.NothingToReplay: 404,
     errors.UnknownSuppression: 404,
     UnknownCampaign: 404,
     WrongState: 409,

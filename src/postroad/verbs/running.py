@@ -6,6 +6,7 @@ from typing import Protocol
 
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
+from postroad.engine.replaying import ReplayWorker
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
 
@@ -43,23 +44,29 @@ class LiveEngine:
         return engine is not None and engine.sends(number)
 
 
-async def deliver(
-    engine: Engine, worker: CampaignWorker, scheduler: Scheduler | None, *, until_idle: bool
-) -> None:
-    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
-    and timetables have nothing due."""
+def idle_events(
+    worker: CampaignWorker, scheduler: Scheduler | None, replays: ReplayWorker | None
+) -> list[asyncio.Event]:
+    """Set, each one, when timetables, replays or campaigns have nothing to do."""
+    events = [scheduler.caught_up] if scheduler is not None else []
+    events += [replays.idle] if replays is not None else []
+    return [*events, worker.idle]
+
+
+async def deliver(engine: Engine, idle: Sequence[asyncio.Event], *, until_idle: bool) -> None:
+    """Let a started engine work until it is stopped. `until_idle`: or until these events are set
+    and no message is due."""
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped
         return
-    await _first_of(stopped, _idle(worker, scheduler))
+    await _first_of(stopped, _all_of(idle))
     await engine.until_idle()
 
 
-async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:
-    if scheduler is not None:
-        await scheduler.caught_up.wait()
-    await worker.idle.wait()
+async def _all_of(events: Sequence[asyncio.Event]) -> None:
+    for event in events:
+        _ = await event.wait()  # always True
 
 
 async def _first_of(*waits: Coroutine[None, None, None]) -> None:
