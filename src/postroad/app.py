@@ -5,7 +5,6 @@ from importlib import import_module
 from typing import Literal, Self, Unpack
 
 import apsw
-from msgspec.structs import replace
 
 from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send, make_send
@@ -16,7 +15,6 @@ from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
-from postroad.model.kept_bodies import kept_ms
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -53,9 +51,9 @@ from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.replays import ReplayVerbs, replay_worker
+from postroad.verbs.replays import ReplayVerbs, spawn_replays
 from postroad.verbs.rules import RuleAdmin
-from postroad.verbs.running import LiveEngine, deliver, idle_events
+from postroad.verbs.running import LiveEngine, deliver, run_limits
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
@@ -150,24 +148,23 @@ class Postroad:
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
-        # 0 in a server, which has a watchdog of its own, and in simulated time.
-        self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
+        self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0  # a server has one
         self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        polls_s = self.settings.limits.poll_intervals_s
         self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
-        self.tokens, self.inspect = TokenAdmin(store, store.clock), Inspection(store, polls_s)
+        self.tokens = TokenAdmin(store, store.clock)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.events = EventVerbs(store, self._sending, allowance)
-        self.replays = ReplayVerbs(store, self._sending, self.settings.limits.history_ms)
+        self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
         beside = own_keys(self.dsn) if self._own_store else None
@@ -355,9 +352,7 @@ class Postroad:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
-        kept = kept_ms(self.settings.keep_bodies)
-        windows = self.campaign_service.windows
-        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=windows)
+        limits = run_limits(self.settings, self.campaign_service.windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
@@ -368,12 +363,10 @@ class Postroad:
         trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
             engine.start()
+            engine.spawn(self.endpoints.expiry.run(), "endpoints")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
-            ids, owner = self._sending.ids, self.owner
-            replays = replay_worker(store, ids, self._allowance, owner, log)
-            if replays is not None:
-                engine.spawn(replays.run(), "replays")
+            replays = spawn_replays(engine, store, self._sending, self._allowance, log)
             if self._stop_asked:
                 engine.ask_to_stop()
             async with self.campaign_service.sending(
@@ -381,8 +374,7 @@ class Postroad:
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
-                        idle = idle_events(worker, scheduler, replays)
-                        await deliver(engine, idle, until_idle=until_idle)
+                        await deliver(engine, worker, scheduler, replays, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
                     self.stopped = await engine.stop()
@@ -390,8 +382,7 @@ class Postroad:
             await engine.figures.end()
             await engine.close()
             self._tell_broken(None)
-            self.engine = None
-            self._stop_asked = False
+            self.engine, self._stop_asked = None, False
             trap.hand_on()
 
     def _tell_broken(self, broke: Broke | None) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from postroad.cli import client
 from postroad.model.errors import ForeignWindow, NoOwner, UnsafeFile
 from postroad.stores import window_socket
 from postroad.stores.window_socket import connect, listen, peer_of, window_of
@@ -23,9 +24,18 @@ ANOTHER = 54_321
 OWNER = """
 import asyncio, sys
 from postroad import Postroad, Settings
+from postroad.verbs.window import RoadWindow
+
+opened = RoadWindow.open
+
+def open_late(window):
+    asyncio.get_running_loop().call_later(0.7, opened, window)
+
+if sys.argv[2] == "late":
+    RoadWindow.open = open_late
 
 async def main():
-    async with Postroad(sys.argv[1], settings=Settings(window=sys.argv[2] == "on")):
+    async with Postroad(sys.argv[1], settings=Settings(window=sys.argv[2] != "off")):
         print("open", flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
@@ -92,7 +102,15 @@ def test_a_road_that_a_program_has_open_is_looked_into_by_commands(road: str, wi
     assert data("message", "show", number)["state"] == "cancelled"  # in the store itself
 
 
-def test_a_road_without_a_window_says_so(road: str, window: Path) -> None:
+def test_a_command_waits_for_a_program_that_is_just_starting(road: str) -> None:
+    with owner(road, "late"):
+        assert data("stats", "--dsn", road)["waiting"] == 0
+
+
+def test_a_road_without_a_window_says_so(
+    road: str, window: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "STARTING_S", 0.3)
     with owner(road, "off"):
         assert not window.exists()
         told = postroad("stats", "--dsn", road)

@@ -96,8 +96,11 @@ def finish(stand: Stand) -> Found:
 # What must hold
 
 
-def check(book: Book, found: Found, cut: Counter[str], report: Report) -> None:
-    """Every promise, by the ledger and the file."""
+def check(
+    book: Book, found: Found, cut: Counter[str], report: Report, *, forgets: bool = False
+) -> None:
+    """Every promise, by the ledger and the file. `forgets`: the server may have forgotten the last
+    results, so that a cut try is repeated after the next of its key began."""
     report.accepted = len(book.said("accepted"))
     report.cut = cut.total()
     report.repeats = sum(times - 1 for times in book.successes.values())
@@ -108,7 +111,7 @@ def check(book: Book, found: Found, cut: Counter[str], report: Report) -> None:
     _check_tries(book, found, cut, report)
     _check_early(book, report)
     _check_cancelled(book, found, report)
-    _check_order(book, found, report)
+    _check_order(book, found, report, set(cut) if forgets else set())
 
 
 def _check_file(found: Found, report: Report) -> None:
@@ -177,17 +180,22 @@ def _check_cancelled(book: Book, found: Found, report: Report) -> None:
             report.breach("cancel", f"{name} was cancelled and is {found.messages[name]}")
 
 
-def _check_order(book: Book, found: Found, report: Report) -> None:
-    """Of one key, the next is first started when the one before it is over."""
+def _check_order(book: Book, found: Found, report: Report, repeated: set[str]) -> None:
+    """Of one key, the next is first started when the one before it is over. One that may be
+    repeated has succeeded once before the next is started."""
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     over: dict[str, int] = {}
+    succeeded: set[str] = set()
     for place, entry in enumerate(book.entries):
+        again = entry.tag in succeeded and entry.id in repeated
         if entry.word == "start":
             first.setdefault(entry.tag, place)
-            last[entry.tag] = place
-        elif entry.word == "done":
+            last[entry.tag] = last[entry.tag] if again else place
+        elif entry.word == "done" and not again:
             over[entry.tag] = place
+            if entry.note == "ok":
+                succeeded.add(entry.tag)
     ends = ("crash_loop", "cancelled")
     gone = {name for name, m in found.messages.items() if m.reason in ends or m.state in ends}
     cut_short = {entry.tag for entry in book.said("start") if entry.id in gone}

@@ -47,10 +47,16 @@ def ordered(word: str, name: str, number: int) -> Entry:
     return Entry(word, name, f"keys/a/0/{number}", attempt=1, note="ok")
 
 
-def checked(entries: list[Entry], messages: dict[str, State], integrity: str = "ok") -> Report:
+def checked(
+    entries: list[Entry],
+    messages: dict[str, State],
+    integrity: str = "ok",
+    forgotten: Counter[str] | None = None,
+) -> Report:
     report = Report()
     found = Found(messages, 0, 0, 0, [], integrity)
-    check(Book(entries), found, Counter(), report)
+    cut = forgotten or Counter()
+    check(Book(entries), found, cut, report, forgets=forgotten is not None)
     return report
 
 
@@ -84,3 +90,15 @@ def test_a_message_that_overtakes_its_key_is_named() -> None:
 
 def test_a_damaged_file_is_named() -> None:
     assert checked(GOOD, {"m1": DONE}, "row 3 missing").breaches == ["integrity: row 3 missing"]
+
+
+def test_a_forgotten_result_may_be_repeated_after_the_next_began_but_not_first_made_then() -> None:
+    lines = [("asked", "", 1), ("asked", "", 2), ("start", "m1", 1), ("done", "m1", 1)]
+    again = [("start", "m2", 2), ("start", "m1", 1), ("done", "m1", 1), ("done", "m2", 2)]
+    book = [ordered(*line) for line in lines + again]
+    states, m1 = {"m1": DONE, "m2": DONE}, Counter({"m1": 1})
+    assert checked(book, states, forgotten=m1).breaches == []
+    overtaken = [one for one in book if one not in book[2:4]] + book[2:4]
+    assert [text.split(":")[0] for text in checked(overtaken, states, forgotten=m1).breaches] == [
+        "order"
+    ]

@@ -22,5 +22,5 @@ async def main(dsn: str) -> None:
 
 
 if __name__ == "__main__":
-    replays.LEASE_MS = SHORT_LEASE_MS  # type: ignore[misc]
+    vars(replays)["LEASE_MS"] = SHORT_LEASE_MS
     asyncio.run(main(*sys.argv[1:]))

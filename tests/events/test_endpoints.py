@@ -150,3 +150,23 @@ async def test_settings_are_read_back(road: Postroad) -> None:
     changed = await road.endpoints.change(made.id, filter=None, rate="", description="new")
     assert (changed.filter, changed.rate, changed.description) == (None, "", "new")
     assert (changed.channels, changed.ordered) == (("eu",), True)
+
+
+async def test_one_that_is_deleted_while_it_is_read_or_changed_is_unknown(road: Postroad) -> None:
+    for _ in range(10):
+        made = await road.endpoints.create(HOOK)
+
+        async def look(number: str = made.id) -> None:
+            while True:
+                await road.endpoints.get(number)
+
+        async def change(number: str = made.id) -> None:
+            while True:
+                await road.endpoints.change(number, description="x")
+                await asyncio.sleep(0.003)  # else it always comes before the deletion
+
+        looking = [asyncio.create_task(look()), asyncio.create_task(change())]
+        await road.endpoints.delete(made.id)
+        for each in looking:
+            with pytest.raises(UnknownEndpoint):
+                await each

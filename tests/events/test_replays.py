@@ -17,14 +17,12 @@ from postroad.model.errors import (
     BadInput,
     BadTime,
     Conflict,
-    NothingToReplay,
     TenantFull,
     UnknownEndpoint,
     UnknownQueue,
-    UnknownReplay,
 )
 from postroad.model.ids import IdSequence
-from postroad.model.replay import ReplaySlice
+from postroad.model.replay import NothingToReplay, ReplaySlice, UnknownReplay
 from postroad.ports.events import EventStore
 from postroad.ports.replays import ReplayStore
 from postroad.stores.sqlite.database import QUERIES

@@ -7,6 +7,7 @@ from typing import Final
 from postroad.model import errors
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.problem import WORDS, FieldError, Problem, kind
+from postroad.model.replay import NothingToReplay, UnknownReplay
 
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
 
@@ -58,8 +59,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownLimit: 404,
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
-    errors.UnknownReplay: 404,
-    errors.NothingToReplay: 404,
+    UnknownReplay: 404,
+    NothingToReplay: 404,
     errors.UnknownSuppression: 404,
     UnknownCampaign: 404,
     WrongState: 409,

@@ -22,6 +22,7 @@ from postroad.model.errors import BadInput, RoadInUse, StoreUnavailable
 from postroad.model.problem import Problem
 from postroad.model.texts import is_whole
 from postroad.model.tokens import Caller
+from postroad.ports.clock import SystemClock
 from postroad.ports.tls import trusting_tls
 from postroad.remote.api_request import ApiAnswer, ApiRequest, part
 from postroad.stores.naming import file_of, shown
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from postroad.campaigns.importing import Progress
 
 TIMEOUT_S: Final = 60.0
+STARTING_S: Final = 5.0
+"""So long a command waits for a process that holds the file and has no window yet."""
+STARTING_PAUSE_S: Final = 0.1
 UPLOAD_S: Final = 1_800.0
 DOUBT: Final = (
     ". The request may have been carried out, or may still be: check before you repeat it"
@@ -78,8 +82,8 @@ class RoadClient:
 
     def __enter__(self) -> Self:
         try:
-            if not self._server and not self._find_owner():
-                self._open_store()
+            if not self._server:
+                self._reach_store()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -184,6 +188,21 @@ class RoadClient:
             given["postroad-user"] = user_of(os.geteuid())
         return given
 
+    def _reach_store(self) -> None:
+        """Ask the process that owns the file, or open the store. One that is just starting opens
+        its window within moments."""
+        clock = SystemClock()
+        until_s = clock.steady_s() + STARTING_S
+        while not self._find_owner():
+            try:
+                return self._open_store()
+            except RoadInUse as error:
+                if clock.steady_s() >= until_s:
+                    why = "its window is closed: it has Settings(window=False), or hangs"
+                    raise RoadInUse(f"{error}; {why}") from None
+                asyncio.run(clock.sleep(STARTING_PAUSE_S))
+        return None
+
     def _find_owner(self) -> bool:
         """Look whether a process owns the file and answers at its window."""
         dsn = self._settings.dsn
@@ -199,18 +218,14 @@ class RoadClient:
         from postroad.app import Postroad
 
         settings = structs.replace(self._settings, log_level="warning", window=False)
-        runner = self._runner = asyncio.Runner()
+        runner = self._runner = self._runner or asyncio.Runner()
         if not runner.run(has_road(settings.dsn)):  # who only asks must not make one
             name = shown(settings.dsn).removeprefix("sqlite:///")
             raise BadInput(
                 f"there is no road at {name}: start one with `postroad up`, or name one with --dsn"
             )
         road = Postroad(settings.dsn, settings=settings)
-        try:
-            _ = runner.run(road.__aenter__())  # it answers itself
-        except RoadInUse as error:
-            why = "its window is closed: it is just starting, or has Settings(window=False)"
-            raise RoadInUse(f"{error}; {why}") from None
+        _ = runner.run(road.__aenter__())  # it answers itself
         self._road = road
         context = Context(road, settings, road.log)
         app = self._app = Application(context)

@@ -46,6 +46,9 @@ class EndpointSettings(SharedOptions, frozen=True):
         None
     )
     rate: Annotated[str | None, Option(help="How many tries may start, as 50/s.")] = None
+    expires_in: Annotated[
+        timedelta | None, Option(help="Delete it after so long, as 1h; 0s is never.")
+    ] = None
 
 
 def add(app: Group) -> None:
@@ -81,7 +84,9 @@ def _given(settings: EndpointSettings) -> dict[str, Any]:
     data |= {name: getattr(settings, name) for name in ("description", "reject", "rate")}
     for name, given in (("metadata", settings.metadata), ("headers", settings.header)):
         data[name] = given and dict(named_value(f"--{name}", each) for each in given)
-    data["timeout"] = settings.timeout and settings.timeout.total_seconds()
+    for name in ("timeout", "expires_in"):
+        given = getattr(settings, name)
+        data[name] = None if given is None else given.total_seconds()
     data = {name: value for name, value in data.items() if value is not None}
     if settings.filter is not None:
         data["filter"] = _json(settings.filter)
@@ -184,6 +189,7 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("rate", said["rate"] or "no limit"),
             ("ordered", "yes" if said["ordered"] else "no"),
             ("in all", f"{said['timeout_ms']} ms"),
+            ("expires", when(said["expires_at_ms"]) if said["expires_at_ms"] else "never"),
             ("queue", said["queue"]),
         ]
     )

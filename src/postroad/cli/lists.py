@@ -38,7 +38,7 @@ def messages(
     limit: Limit = 100,
     after: After = "",
 ) -> None:
-    """List messages in order of acceptance."""
+    """List messages by the time of their acceptance, the newest first."""
     query = _given(where) | {"order": order, "limit": limit, "after": after}
     said = call.ask("GET", "/v1/messages", query)
     if call.printed(said):

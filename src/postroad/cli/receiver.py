@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.errors import CannotListen
 from postroad.model.webhook import HeaderNames
@@ -57,6 +58,10 @@ class Receiver:
         self._clock = clock
         self._chance = chance
         self._tell = tell
+
+    def trust(self, secret: str) -> None:
+        """Verify signatures with this secret too."""
+        self._options = replace(self._options, secrets=(*self._options.secrets, secret))
 
     async def start(self, host: str, port: int) -> "tuple[asyncio.Server, int]":
         """Start listening; returns the server and its port."""

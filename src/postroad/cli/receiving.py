@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from postroad.cli.command import LocalInvocation
+from postroad.cli.command import Invocation
+from postroad.cli.own_endpoint import OwnEndpoint
 from postroad.cli.printing import as_json, err, out, styled
 from postroad.cli.receiver import ReceivedRequest, Receiver, ReceiverOptions
 from postroad.ports import loop
@@ -26,20 +28,32 @@ def check(secrets: Iterable[str]) -> None:
             _ = Signer([each])  # whether they can sign
 
 
-def run(call: LocalInvocation, port: int, options: ReceiverOptions) -> None:
-    """Run until Ctrl+C."""
+def run(
+    call: Invocation, port: int, options: ReceiverOptions, wanted: dict[str, Any] | None
+) -> None:
+    """Run until Ctrl+C or SIGTERM; meanwhile be the endpoint that is wanted, if one is."""
     with contextlib.suppress(KeyboardInterrupt):
-        loop.run(_listen(call, port, options))
+        loop.run(_listen(call, port, options, wanted))
 
 
-async def _listen(call: LocalInvocation, port: int, options: ReceiverOptions) -> None:
-    tell = _tell_json if call.json else _tell
-    receiver = Receiver(options, SystemClock(), system_chance(), tell)
+async def _listen(
+    call: Invocation, port: int, options: ReceiverOptions, wanted: dict[str, Any] | None
+) -> None:
+    clock, stopped = SystemClock(), asyncio.Event()
+    receiver = Receiver(options, clock, system_chance(), _tell_json if call.json else _tell)
     server, where = await receiver.start(HOST, port)
     allow = "webhooks.allow=127.0.0.0/8, webhooks.http=true, webhooks.ports="
     err().print(f"listening at http://{HOST}:{where}/; a road reaches it with {allow}")
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     async with server:
-        await asyncio.Event().wait()
+        if wanted is None:
+            await stopped.wait()
+            return
+        own = OwnEndpoint(call.ask, wanted)
+        await own.create(wanted["url"] or f"http://{HOST}:{where}/")
+        receiver.trust(own.secret)
+        err().print(f"it is the endpoint {own.id} of tenant {call.tenant} until it ends")
+        await own.keep(stopped)
 
 
 def _tell_json(request: ReceivedRequest) -> None:

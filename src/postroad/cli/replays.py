@@ -2,13 +2,43 @@
 
 from typing import Annotated, Any
 
-from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
+from msgspec import structs
+
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    SharedOptions,
+    add_group,
+)
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
 from postroad.remote.api_request import part
 
 Id = Annotated[str, Argument(help="The replay's id: rpl_…")]
 NAMES = ("what", "endpoint", "queue", "reason", "error", "mode", "rate")
+
+
+class ReplayOptions(SharedOptions, frozen=True):
+    """What a replay sends, and how fast."""
+
+    what: Annotated[
+        str, Option(help="failed: what is dead; all: every event; missed: events never sent.")
+    ] = "failed"
+    endpoint: Annotated[str, Option(help="Only to this endpoint: ep_…")] = ""
+    queue: Annotated[str, Option(help="Only what failed of this queue.")] = ""
+    reason: Annotated[str, Option(help="Only what died of this reason.")] = ""
+    error: Annotated[str, Option(help="Only with this text in the error.")] = ""
+    since: Annotated[
+        str, Option(help="What died, or was published, then or later, as 2026-01-31T12:00:00Z.")
+    ] = ""
+    until: Annotated[str, Option(help="And before this time.")] = ""
+    rate: Annotated[str, Option(help="How many are sent again, as 50/s; 100/s if not given.")] = ""
+    mode: Annotated[
+        str, Option(help="Of dead messages: reset for the whole ladder, once for one more try.")
+    ] = ""
 
 
 def add(app: Group) -> None:
@@ -21,29 +51,12 @@ def add(app: Group) -> None:
 
 def start(
     call: Invocation,
-    *,
-    what: Annotated[
-        str, Option(help="failed: what is dead; all: every event; missed: events never sent.")
-    ] = "failed",
-    endpoint: Annotated[str, Option(help="Only to this endpoint: ep_…")] = "",
-    queue: Annotated[str, Option(help="Only what failed of this queue.")] = "",
-    reason: Annotated[str, Option(help="Only what died of this reason.")] = "",
-    error: Annotated[str, Option(help="Only with this text in the error.")] = "",
-    since: Annotated[
-        str, Option(help="What died, or was published, then or later, as 2026-01-31T12:00:00Z.")
-    ] = "",
-    until: Annotated[str, Option(help="And before this time.")] = "",
-    rate: Annotated[str, Option(help="How many are sent again, as 50/s; 100/s if not given.")] = "",
-    mode: Annotated[
-        str, Option(help="Of dead messages: reset for the whole ladder, once for one more try.")
-    ] = "",
+    which: ReplayOptions,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
 ) -> None:
     """Start a replay: a job that sends again, and is counted first."""
-    given: dict[str, Any] = {"what": what, "endpoint": endpoint, "queue": queue, "reason": reason}
-    given |= {"error": error, "since": since, "until": until, "rate": rate, "mode": mode}
-    data = {name: value for name, value in given.items() if value} | {"dry_run": dry_run}
-    said = call.ask("POST", "/v1/replays", data=data)
+    given = {name: value for name, value in structs.asdict(which).items() if value}
+    said = call.ask("POST", "/v1/replays", data={**given, "dry_run": dry_run})
     word = "would be sent again" if dry_run else "are sent again"
     name = "" if dry_run else f"{said['id']}: "
     call.reply(said, f"{name}{said['total']} messages {word}")

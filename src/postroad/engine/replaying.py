@@ -97,7 +97,7 @@ class EventWalk:
 
     def _pairs(self, event: EventRow, to: Targets, now_ms: int) -> list[ReplayPair]:
         body = cache(partial(_plain, event.body))
-        found = to.matcher.match(event.type, CHANNELS.decode(event.channels), body)
+        found = to.matcher.match(event.type, CHANNELS.decode(event.channels), body, now_ms)
         make = partial(pair_of, event, since=to.since)
         return [make(target, self._ids.next(now_ms)) for target in found]
 

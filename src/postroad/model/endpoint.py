@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.entities import Policy
 from postroad.model.errors import BadInput, UnknownEndpoint
 from postroad.model.ids import read_id, to_digits
+from postroad.model.states import NEVER
 from postroad.model.texts import NAME_MAX, checked
 
 PREFIX: Final = "ep_"
@@ -52,6 +53,8 @@ class EndpointRow(Struct, frozen=True):
     failing_since_ms: int
     made_at_ms: int
     version: int
+    expires_at_ms: int = NEVER
+    """When it is deleted."""
 
 
 class EndpointEntry(Struct, frozen=True):

@@ -91,15 +91,6 @@ class UnknownEvent(BadInput):
     """No event of that id is known. Check the id; events are forgotten after their retention."""
 
 
-class UnknownReplay(BadInput):
-    """No replay of that id is known. Check the id and its tenant: see `postroad replay list`."""
-
-
-class NothingToReplay(BadInput):
-    """No message or event matches what a replay was asked for; nothing was started. Check the
-    times and the endpoint."""
-
-
 class UnknownEventType(BadInput):
     """The road has event types, and none of that name. Add it, or correct the name."""
 

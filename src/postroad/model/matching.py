@@ -20,6 +20,8 @@ class Candidate(Struct, frozen=True):
     target: EventTarget
     channels: frozenset[str]
     test: Test | None
+    until_ms: int
+    """When it expires."""
 
 
 class Matcher:
@@ -35,7 +37,7 @@ class Matcher:
                 self._by_type.setdefault(name, []).append(one)
 
     def match(
-        self, type_name: str, channels: frozenset[str], body: Callable[[], object]
+        self, type_name: str, channels: frozenset[str], body: Callable[[], object], now_ms: int
     ) -> tuple[EventTarget, ...]:
         """The endpoints that get an event, in order of id. Its body is asked for only if a filter
         needs it."""
@@ -43,6 +45,8 @@ class Matcher:
         for pattern in _patterns(type_name):
             for one in self._by_type.get(pattern, ()):
                 if one.channels and one.channels.isdisjoint(channels):
+                    continue
+                if one.until_ms <= now_ms:
                     continue
                 if one.test is None or one.test(body()):
                     found[one.id] = one.target
@@ -53,7 +57,7 @@ def _candidate(entry: EndpointEntry, spec: EndpointSpec) -> Candidate:
     row = entry.row
     target = EventTarget(row.queue, entry.lane, order_group_of(entry.policy, ""))
     test = None if spec.filter is None else compiled(spec.filter)
-    return Candidate(row.id, target, frozenset(spec.channels), test)
+    return Candidate(row.id, target, frozenset(spec.channels), test, row.expires_at_ms)
 
 
 def _patterns(name: str) -> Iterator[str]:

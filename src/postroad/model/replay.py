@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.entities import Draft
-from postroad.model.errors import BadInput, UnknownReplay
+from postroad.model.errors import BadInput
 from postroad.model.event import EventRow, EventTarget, reference
 from postroad.model.ids import read_id, to_digits
 from postroad.model.pace import read_limit
@@ -20,6 +20,15 @@ LEASE_MS: Final = 10_000
 """How long after its next slice is due a replay is left to its owner."""
 SLICE_MAX: Final = 500
 """Messages that one transaction replays, unless one event has more."""
+
+
+class UnknownReplay(BadInput):
+    """No replay of that id is known. Check the id and its tenant: see `postroad replay list`."""
+
+
+class NothingToReplay(BadInput):
+    """No message or event matches what a replay was asked for; nothing was started. Check the
+    times and the endpoint."""
 
 
 class ReplayWhat(StrEnum):
@@ -202,6 +211,6 @@ def replay_id(number: int) -> str:
 def replay_number(text: str) -> int:
     """Return a replay's id as the store keeps it."""
     number = read_id(text, PREFIX)
-    if number is None:
+    if not number:
         raise UnknownReplay(f"{text[:40]!r} is no replay's id; they look like {PREFIX}0123…")
     return number

@@ -22,6 +22,9 @@ class EndpointStore(Protocol):
     async def endpoint_page(self, tenant: str, after: int, limit: int) -> list[EndpointEntry]:
         """List a tenant's endpoints in order of id, from after one on."""
 
+    async def endpoint_expiring(self, limit: int) -> list[tuple[int, str, int]]:
+        """List the endpoints that expire first: when, their tenant and id."""
+
     async def endpoint_set(self, tenant: str) -> EndpointSet:
         """Read the enabled endpoints of a tenant, and the version of that set."""
 

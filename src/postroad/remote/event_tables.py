@@ -13,7 +13,7 @@ from postroad.remote.client import RemoteClient
 from postroad.verbs.endpoint_facts import EndpointFacts
 from postroad.verbs.events import EventContent, EventFacts, EventReceipt
 
-TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap")
+TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap", "expires_in")
 
 
 class ShownEvent(EventFacts, frozen=True):

@@ -64,7 +64,9 @@ class HttpReply:
             async with asyncio.timeout(self._timeout_s):
                 data = await self._line.reader.read(PIECE_BYTES)
             if not data:
-                raise ConnectionResetError("the answer was cut off")
+                if self.headers.keys() & {"content-length", "transfer-encoding"}:
+                    raise ConnectionResetError("the answer was cut off")
+                return  # its end is that of the connection
             self._feed(data)
 
     async def content(self) -> bytes:

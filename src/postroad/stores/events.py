@@ -51,6 +51,11 @@ class EventTables(Statements):
         found = await self.endpoint_page(tenant, 0, ALL)
         return EndpointSet(version, [each for each in found if each.row.state == ENABLED])
 
+    async def endpoint_expiring(self, limit: int) -> list[tuple[int, str, int]]:
+        """The endpoints that expire first."""
+        rows = await self.select("events", "endpoint_expiring", limit)
+        return [(at_ms, tenant, number) for at_ms, tenant, number in rows]
+
     async def event_types(self) -> EventTypes:
         """All event types, read in the same order."""
         version = await self._version(TYPES)

@@ -5,7 +5,7 @@ from typing import Final, Literal, TypedDict, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.model.durations import Duration
+from postroad.model.durations import Duration, seconds_of
 from postroad.model.endpoint import (
     EndpointEntry,
     EndpointSpec,
@@ -19,11 +19,13 @@ from postroad.model.filters import compiled
 from postroad.model.ladder import Ladder
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
+from postroad.model.states import NEVER
 from postroad.model.texts import ERROR_MAX, KEY_MAX, NAME_MAX, checked
 from postroad.model.webhook import HeaderNames, Hook, HookSecrets, WebhookRules
 from postroad.verbs.webhooks import HookOptions, changed
 
 METADATA_MAX: Final = 50
+EXPIRES_S_MAX: Final = 366 * 86_400.0
 HOOK_NAMES: Final = ("headers", "reject", "connect_timeout", "timeout", "names")
 SPEC_NAMES: Final = ("types", "channels", "filter", "description", "metadata", "rate")
 
@@ -49,6 +51,8 @@ class EndpointOptions(TypedDict, total=False):
     rate: str
     """How many tries may start, as 50/s; "" is no limit."""
     keep_bodies: Duration
+    expires_in: Duration
+    """It is deleted after so long, unless this is set again before; 0 is never."""
 
 
 class EndpointFacts(Struct, frozen=True):
@@ -78,6 +82,8 @@ class EndpointFacts(Struct, frozen=True):
     ladder: Ladder
     ordered: bool
     keep_bodies_ms: int
+    expires_at_ms: int | None = None
+    """When it is deleted, if it is made for a while."""
     secret_ends_at_ms: int | None = None
     """When the secret before the last one ends, while both sign."""
     fault: str = ""
@@ -125,6 +131,7 @@ def facts_of(
         ladder=entry.policy.ladder,
         ordered=entry.policy.ordered,
         keep_bodies_ms=entry.policy.keep_bodies_ms,
+        expires_at_ms=row.expires_at_ms if row.expires_at_ms < NEVER else None,
         secret_ends_at_ms=max((end for _, end in secrets.ending if end > now_ms), default=None),
     )
 
@@ -137,6 +144,15 @@ def changed_endpoint(
     spec = _checked_spec(replace(spec, **own))
     given = {name: value for name, value in options.items() if name in HOOK_NAMES}
     return spec, *changed(hook, secrets, cast(HookOptions, given))
+
+
+def expiry_of(options: EndpointOptions, now_ms: int) -> int:
+    """When an endpoint is to be deleted."""
+    given = options.get("expires_in", 0)
+    span_s = seconds_of(given)
+    if not 0 <= span_s <= EXPIRES_S_MAX:
+        raise BadInput(f"expires_in={given!r}: give seconds or a timedelta, at most 366 days")
+    return now_ms + int(span_s * 1000) if span_s else NEVER
 
 
 def _checked_spec(spec: EndpointSpec) -> EndpointSpec:

@@ -29,18 +29,21 @@ from postroad.model.texts import checked
 from postroad.model.webhook import Hook, HookRow, HookSecrets
 from postroad.ports.entropy import secret_bytes
 from postroad.ports.events import EventStore
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, open_row
 from postroad.transports.webhook.signing import LIVE_MAX, SYMMETRIC
 from postroad.transports.webhook.target import read
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 from postroad.verbs.bounding import bounded
+from postroad.verbs.endpoint_expiry import EndpointExpiry
 from postroad.verbs.endpoint_facts import (
     EndpointFacts,
     EndpointOptions,
     EndpointPage,
     NewEndpoint,
     changed_endpoint,
+    expiry_of,
     facts_of,
 )
 from postroad.verbs.paging import check_page
@@ -77,12 +80,14 @@ class EndpointAdmin:
         ring: KeyRing,
         sending: Sending,
         cancel_all: CancelAll,
+        log: Log,
     ) -> None:
         self._store = store
         self._transport = transport
         self._ring = ring
         self._sending = sending
         self._cancel_all = cancel_all
+        self.expiry = EndpointExpiry(store, self.delete, log)
 
     async def create(
         self,
@@ -106,6 +111,7 @@ class EndpointAdmin:
         policy = replace(self._transport.policy(url), ordered=ordered)
         policy = self._policy(policy, hook, options)
         now_ms = self._store.clock.now_ms()
+        expires_at_ms = expiry_of(options, now_ms)
         number = self._sending.ids.next(now_ms)
         credential = await credential_of(url, secrets.headers.get("authorization", ""))
         name = queue_name(number)
@@ -114,15 +120,19 @@ class EndpointAdmin:
             await self._store.limit_queue(queue.id, read_limit(spec.rate))
         packed = msgspec.json.encode(spec)
         row = EndpointRow(number, tenant, queue.id, url, packed, ENABLED, "", 0, now_ms, 1)
+        row = replace(row, expires_at_ms=expires_at_ms)
         settings = sealed(queue.id, tenant, hook, secrets, self._ring)
         # It is new: no other version of it can be there.
         _ = await events.endpoint_put(row, settings)
+        self.expiry.expect()
         return _with(self._facts(EndpointEntry(row, policy, queue.lanes[0]), settings), secret)
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EndpointFacts:  # noqa: A002
         """An endpoint; of its secrets only how many there are."""
-        (facts,) = await self._shown([await self._find(id, tenant)])
-        return facts
+        shown = await self._shown([await self._find(id, tenant)])
+        if not shown:
+            raise _unknown(id, tenant)
+        return shown[0]
 
     async def list(
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
@@ -161,9 +171,14 @@ class EndpointAdmin:
             if new.rate != spec.rate:
                 limit = read_limit(new.rate) if new.rate else None
                 await self._store.limit_queue(row.queue, limit)
+            if "expires_in" in options:
+                at_ms = expiry_of(options, self._store.clock.now_ms())
+                row = replace(row, expires_at_ms=at_ms)
             return replace(row, spec=msgspec.json.encode(new)), hook, secrets
 
-        return await self._edit(id, tenant, edit)
+        facts = await self._edit(id, tenant, edit)
+        self.expiry.expect()
+        return facts
 
     async def enable(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EndpointFacts:  # noqa: A002
         """Let an endpoint get events again, and send what waits."""
@@ -241,12 +256,14 @@ class EndpointAdmin:
         number = endpoint_number(id)
         found = await event_store(self._store).endpoint_page(tenant, number - 1, 1)
         if not found or found[0].row.id != number:
-            raise UnknownEndpoint(f"there is no endpoint {id} of tenant {tenant!r}")
+            raise _unknown(id, tenant)
         return found[0]
 
     async def _opened(self, entry: EndpointEntry) -> tuple[Hook, HookSecrets]:
-        (row,) = await self._store.read_hooks([entry.row.queue])
-        return open_row(row, self._ring)
+        rows = await self._store.read_hooks([entry.row.queue])
+        if not rows:  # it is being deleted at this moment
+            raise _unknown(endpoint_id(entry.row.id), entry.row.tenant)
+        return open_row(rows[0], self._ring)
 
     async def _shown(self, entries: Sequence[EndpointEntry]) -> tuple[EndpointFacts, ...]:
         rows = await self._store.read_hooks([entry.row.queue for entry in entries])
@@ -284,6 +301,10 @@ class EndpointAdmin:
 
 Edited = tuple[EndpointRow, Hook, HookSecrets]
 Edit = Callable[[EndpointEntry, Hook, HookSecrets], Awaitable[Edited]]
+
+
+def _unknown(id: str, tenant: str) -> UnknownEndpoint:  # noqa: A002
+    return UnknownEndpoint(f"there is no endpoint {id} of tenant {tenant!r}")
 
 
 def new_secret() -> str:

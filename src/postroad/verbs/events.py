@@ -174,7 +174,8 @@ class EventVerbs:
                 catalogue = self._catalogue = Catalogue(await store.event_types())
             problems = _problems(catalogue, asked)
             matcher = await self._matcher(asked.tenant)
-            targets = matcher.match(asked.type, frozenset(asked.channels), asked.parsed)
+            now_ms = self._store.clock.now_ms()
+            targets = matcher.match(asked.type, frozenset(asked.channels), asked.parsed, now_ms)
             publish = self._made(asked, targets, carried, (matcher.version, catalogue.version))
             said = await store.publish(publish)
             if not said.moved:

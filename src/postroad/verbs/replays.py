@@ -6,6 +6,7 @@ from typing import Final, TypedDict, Unpack
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.engine.engine import Engine
 from postroad.engine.replaying import EventWalk, ReplayWorker, Stopped
 from postroad.model.dead import ReplayMode
 from postroad.model.endpoint import endpoint_id, endpoint_number, queue_name
@@ -13,19 +14,20 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
     Conflict,
-    NothingToReplay,
     NotOnRabbitMQ,
     TenantFull,
     UnknownEndpoint,
-    UnknownReplay,
 )
 from postroad.model.ids import IdSequence, first_after
+from postroad.model.limits import Limits
 from postroad.model.replay import (
     SLICE_MAX,
+    NothingToReplay,
     ReplayJob,
     ReplaySpec,
     ReplayState,
     ReplayWhat,
+    UnknownReplay,
     replay_id,
     replay_number,
     sort_pairs,
@@ -110,10 +112,10 @@ class ReplayVerbs:
     """Start, watch, pause and cancel replays. A replay is a job in the store: any process that
     delivers goes on with it."""
 
-    def __init__(self, store: Store, sending: Sending, history_ms: int) -> None:
+    def __init__(self, store: Store, sending: Sending, limits: Limits) -> None:
         self._store = store
         self._sending = sending
-        self._history_ms = history_ms
+        self._history_ms = limits.history_ms
 
     async def start(
         self,
@@ -231,18 +233,20 @@ class ReplayVerbs:
         return await self.get(id, tenant=tenant)
 
 
-def replay_worker(
-    store: Store, ids: IdSequence, allowance: Allowance, owner: int, log: Log
+def spawn_replays(
+    engine: Engine, store: Store, sending: Sending, allowance: Allowance, log: Log
 ) -> ReplayWorker | None:
-    """What works at replays in a process while it delivers; None on RabbitMQ."""
+    """Start what works at replays while this process delivers; None on RabbitMQ."""
     if not isinstance(store, ReplayStore):
         return None
 
     def admit(tenant: str) -> None:
         allowance.sends((tenant,))
 
-    walk = EventWalk(event_store(store), store, ids)
-    return ReplayWorker(store, walk, owner, store.clock, log, admit)
+    walk = EventWalk(event_store(store), store, sending.ids)
+    worker = ReplayWorker(store, walk, engine.owner, store.clock, log, admit)
+    engine.spawn(worker.run(), "replays")
+    return worker
 
 
 def _spec(what: ReplayWhat, options: ReplayOptions, now_ms: int) -> ReplaySpec:

@@ -4,9 +4,14 @@ import asyncio
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from postroad.campaigns.worker import CampaignWorker
+from postroad.config import Settings
 from postroad.engine.engine import Engine
 from postroad.engine.replaying import ReplayWorker
+from postroad.model.kept_bodies import kept_ms
+from postroad.model.limits import Limits
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
 
@@ -44,29 +49,38 @@ class LiveEngine:
         return engine is not None and engine.sends(number)
 
 
-def idle_events(
-    worker: CampaignWorker, scheduler: Scheduler | None, replays: ReplayWorker | None
-) -> list[asyncio.Event]:
-    """Set, each one, when timetables, replays or campaigns have nothing to do."""
-    events = [scheduler.caught_up] if scheduler is not None else []
-    events += [replays.idle] if replays is not None else []
-    return [*events, worker.idle]
+def run_limits(settings: Settings, windows: dict[str, int]) -> Limits:
+    """The limits of a run: those of the settings, with what else the engine works by."""
+    kept = kept_ms(settings.keep_bodies)
+    return replace(settings.limits, keep_bodies_ms=kept, windows=windows)
 
 
-async def deliver(engine: Engine, idle: Sequence[asyncio.Event], *, until_idle: bool) -> None:
-    """Let a started engine work until it is stopped. `until_idle`: or until these events are set
-    and no message is due."""
+async def deliver(
+    engine: Engine,
+    worker: CampaignWorker,
+    scheduler: Scheduler | None,
+    replays: ReplayWorker | None,
+    *,
+    until_idle: bool,
+) -> None:
+    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns,
+    replays and timetables have nothing due."""
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped
         return
-    await _first_of(stopped, _all_of(idle))
+    await _first_of(stopped, _idle(worker, scheduler, replays))
     await engine.until_idle()
 
 
-async def _all_of(events: Sequence[asyncio.Event]) -> None:
-    for event in events:
-        _ = await event.wait()  # always True
+async def _idle(
+    worker: CampaignWorker, scheduler: Scheduler | None, replays: ReplayWorker | None
+) -> None:
+    if scheduler is not None:
+        await scheduler.caught_up.wait()
+    if replays is not None:
+        await replays.idle.wait()
+    await worker.idle.wait()
 
 
 async def _first_of(*waits: Coroutine[None, None, None]) -> None:

@@ -14,6 +14,7 @@ from postroad.model.webhook import HeaderNames
 from postroad.verbs.endpoint_facts import EndpointFacts, EndpointPage, NewEndpoint
 
 Types = Annotated[tuple[Name, ...], Meta(max_length=100)]
+Expiry = Annotated[float, Meta(ge=0, le=31_622_400)]
 Metadata = Annotated[dict[Name, Key], Meta(max_length=50)]
 
 
@@ -34,6 +35,7 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     ladder: Ladder | UnsetType = UNSET
     rate: Rate | UnsetType = UNSET
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+    expires_in: Expiry | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET
 
@@ -55,6 +57,7 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ladder: Ladder | UnsetType = UNSET
     rate: Rate = ""
     keep_bodies: Annotated[float, Meta(ge=0)] = 0
+    expires_in: Expiry = 0
     ordered: bool = False
     secret: SecretText = ""
 

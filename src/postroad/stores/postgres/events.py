@@ -30,7 +30,7 @@ class PostgresEvents(EventTables, PostgresBase):
     async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
         """Store an endpoint and the settings of its queue."""
         values = (row.id, row.tenant, row.queue, row.url, row.spec, row.state, row.reason)
-        times = (row.failing_since_ms, row.made_at_ms, row.version)
+        times = (row.failing_since_ms, row.made_at_ms, row.version, row.expires_at_ms)
         settings = (hook.hook, hook.key, hook.sealed)
         ((done,),) = await self.select("events", "endpoint_put", *values, *times, *settings)
         return bool(done)

@@ -47,7 +47,7 @@ class SqliteEvents(EventTables, SqliteBase):
 def _put(db: Database, row: EndpointRow, hook: HookRow) -> bool:
     inbox.check_queue(db, row.queue)
     values = (row.id, row.tenant, row.queue, row.url, row.spec, row.state, row.reason)
-    times = (row.failing_since_ms, row.made_at_ms, row.version)
+    times = (row.failing_since_ms, row.made_at_ms, row.version, row.expires_at_ms)
     if not db.changed("endpoint_write", *values, *times):
         return False
     db.run("hook_write", hook.queue, hook.hook, hook.key, hook.sealed)

@@ -7,9 +7,15 @@ select version from postroad.event_set where tenant = $1
 -- name: endpoint_page
 -- List a tenant's endpoints with the policy and lane of their queues.
 select e.id, e.tenant, e.queue_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at, e.version,
+       e.expires_at,
        q.policy, ql.lane_id
   from postroad.endpoint e join postroad.queue q on q.id = e.queue_id join postroad.queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.tenant = $1 and e.id > $2 order by e.id limit $3
+
+-- name: endpoint_expiring
+-- List the endpoints that expire first.
+select expires_at, tenant, id from postroad.endpoint
+ where expires_at < 4611686018427387904 order by expires_at limit $1
 
 -- name: event_types
 -- List all event types.
@@ -27,7 +33,7 @@ select id, tenant, type, body, channels, made_at, first_message, last_message, m
 
 -- name: endpoint_put
 -- Store an endpoint with the settings of its queue, if what is stored is of the version before.
-select postroad.endpoint_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+select postroad.endpoint_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 
 -- name: endpoint_drop
 -- Delete an endpoint and the settings of its queue.

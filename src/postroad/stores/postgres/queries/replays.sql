@@ -1,4 +1,4 @@
--- Replays: jobs that send again what failed, what a window held, or what an endpoint missed.
+-- Replays are jobs that send again what failed, what a window held, or what an endpoint missed.
 
 -- name: replay_insert
 -- Store a new replay; answers its number.

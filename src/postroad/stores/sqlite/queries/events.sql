@@ -10,12 +10,14 @@ insert into event_set (tenant, version) values (?1, 1)
 on conflict (tenant) do update set version = version + 1
 
 -- name: endpoint_write
--- Store an endpoint, if what is stored is of the version before.
-insert into endpoint (id, tenant, queue_id, url, spec, state, reason, failing_since, made_at, version)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+-- Store an endpoint, if it is new or what is stored is of the version before. One that was deleted stays so.
+insert into endpoint (id, tenant, queue_id, url, spec, state, reason, failing_since, made_at, version,
+                      expires_at)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11
+ where ?10 = 1 or exists (select 1 from endpoint where id = ?1)
 on conflict (id) do update
    set url = excluded.url, spec = excluded.spec, state = excluded.state, reason = excluded.reason,
-       failing_since = excluded.failing_since, version = excluded.version
+       failing_since = excluded.failing_since, version = excluded.version, expires_at = excluded.expires_at
  where version = excluded.version - 1
 
 -- name: endpoint_delete
@@ -25,9 +27,14 @@ delete from endpoint where tenant = ?1 and id = ?2 returning queue_id
 -- name: endpoint_page
 -- List a tenant's endpoints with the policy and lane of their queues.
 select e.id, e.tenant, e.queue_id, e.url, e.spec, e.state, e.reason, e.failing_since, e.made_at, e.version,
+       e.expires_at,
        q.policy, ql.lane_id
   from endpoint e join queue q on q.id = e.queue_id join queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.tenant = ?1 and e.id > ?2 order by e.id limit ?3
+
+-- name: endpoint_expiring
+-- List the endpoints that expire first.
+select expires_at, tenant, id from endpoint where expires_at < 4611686018427387904 order by expires_at limit ?1
 
 -- name: event_type_write
 -- Store an event type.

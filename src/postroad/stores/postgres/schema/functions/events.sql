@@ -11,15 +11,17 @@ $$;
 
 create or replace function endpoint_put(
   p_id bigint, p_tenant text, p_queue bigint, p_url text, p_spec bytea, p_state text, p_reason text,
-  p_failing bigint, p_made bigint, p_version bigint, p_settings bytea, p_key text, p_sealed bytea)
+  p_failing bigint, p_made bigint, p_version bigint, p_expires bigint, p_settings bytea, p_key text, p_sealed bytea)
 returns boolean language plpgsql set search_path = postroad, pg_temp as $$
 begin
   perform pg_advisory_xact_lock(1383031142, hashtext(p_tenant));
-  insert into endpoint as e (id, tenant, queue_id, url, spec, state, reason, failing_since, made_at, version)
-  values (p_id, p_tenant, p_queue, p_url, p_spec, p_state, p_reason, p_failing, p_made, p_version)
+  insert into endpoint as e (id, tenant, queue_id, url, spec, state, reason, failing_since, made_at, version,
+                             expires_at)
+  select p_id, p_tenant, p_queue, p_url, p_spec, p_state, p_reason, p_failing, p_made, p_version, p_expires
+   where p_version = 1 or exists (select from endpoint where id = p_id)  -- one that was deleted stays so
   on conflict (id) do update
      set url = excluded.url, spec = excluded.spec, state = excluded.state, reason = excluded.reason,
-         failing_since = excluded.failing_since, version = excluded.version
+         failing_since = excluded.failing_since, version = excluded.version, expires_at = excluded.expires_at
    where e.version = excluded.version - 1;
   if not found then
     return false;

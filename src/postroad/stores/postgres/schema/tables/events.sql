@@ -1,7 +1,7 @@
 -- Events and the bodies that their messages share; endpoints and event types.
 
 -- What events of a tenant are sent to. spec: JSON with types, channels, filter, description, metadata.
--- The URL is for lists; what is called stands in the settings of its queue.
+-- The URL is for lists; what is called stands in the settings of its queue. It is deleted when it expires.
 create table endpoint (
   id            bigint primary key,
   tenant        text not null,
@@ -12,8 +12,10 @@ create table endpoint (
   reason        text not null default '',
   failing_since bigint not null default 0,
   made_at       bigint not null,
-  version       bigint not null
+  version       bigint not null,
+  expires_at    bigint not null
 );
+create index endpoint_expiry on endpoint (expires_at) where expires_at < 4611686018427387904;
 create index endpoint_tenant on endpoint (tenant, id);
 
 -- How often the endpoints of a tenant, or ('') the event types, were changed. A publish is matched
