@@ -352,7 +352,8 @@ class Postroad:
             log_levels(self.log, self.settings.limits.poll_intervals_s)
             log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
-        limits = run_limits(self.settings, self.campaign_service.windows)
+        chosen, windows = self.settings, self.campaign_service.windows
+        limits = run_limits(chosen.limits, chosen.keep_bodies, windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)

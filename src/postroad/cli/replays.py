@@ -21,7 +21,7 @@ Id = Annotated[str, Argument(help="The replay's id: rpl_…")]
 NAMES = ("what", "endpoint", "queue", "reason", "error", "mode", "rate")
 
 
-class ReplayOptions(SharedOptions, frozen=True):
+class ReplayChoice(SharedOptions, frozen=True):
     """What a replay sends, and how fast."""
 
     what: Annotated[
@@ -51,7 +51,7 @@ def add(app: Group) -> None:
 
 def start(
     call: Invocation,
-    which: ReplayOptions,
+    which: ReplayChoice,
     dry_run: Annotated[bool, Option("--dry-run", help="Only count them.")] = False,
 ) -> None:
     """Start a replay: a job that sends again, and is counted first."""

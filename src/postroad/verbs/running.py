@@ -7,9 +7,9 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from postroad.campaigns.worker import CampaignWorker
-from postroad.config import Settings
 from postroad.engine.engine import Engine
 from postroad.engine.replaying import ReplayWorker
+from postroad.model.durations import Duration
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.limits import Limits
 from postroad.model.rollup import Rollup
@@ -49,10 +49,9 @@ class LiveEngine:
         return engine is not None and engine.sends(number)
 
 
-def run_limits(settings: Settings, windows: dict[str, int]) -> Limits:
+def run_limits(limits: Limits, keep_bodies: Duration, windows: dict[str, int]) -> Limits:
     """The limits of a run: those of the settings, with what else the engine works by."""
-    kept = kept_ms(settings.keep_bodies)
-    return replace(settings.limits, keep_bodies_ms=kept, windows=windows)
+    return replace(limits, keep_bodies_ms=kept_ms(keep_bodies), windows=windows)
 
 
 async def deliver(
