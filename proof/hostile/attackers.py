@@ -11,7 +11,11 @@ from typing import Any
 import msgspec
 import uvloop
 
-from proof.hostile.clients import ATTACKS, ENDLESS, Attack, Target
+from proof.hostile import bouncers, clients
+from proof.hostile.clients import Attack, Target
+
+ATTACKS = (*clients.ATTACKS, *bouncers.BOUNCERS)
+ENDLESS = (*clients.ENDLESS, *bouncers.ENDLESS)
 
 
 async def attack(target: Target) -> dict[str, str]:

@@ -27,6 +27,8 @@ class Target(Struct, frozen=True):
     """Where connections are refused."""
     strangers: dict[str, int]
     scale: float = 1.0
+    bounce_port: int = 0
+    """Where bounces are listened for."""
     only: tuple[str, ...] = ()
     """These attacks alone, by name; none named is all."""
 
@@ -85,7 +87,7 @@ async def slow_heads(target: Target) -> None:
                 await writer.drain()
                 await asyncio.sleep(SLOW_S)
 
-    await _many(one, target.times(400))
+    await many(one, target.times(400))
 
 
 async def slow_bodies(target: Target) -> None:
@@ -101,7 +103,7 @@ async def slow_bodies(target: Target) -> None:
                 await writer.drain()
                 await asyncio.sleep(SLOW_S)
 
-    await _many(one, target.times(100))
+    await many(one, target.times(100))
 
 
 async def forms_without_end(target: Target) -> None:
@@ -109,20 +111,20 @@ async def forms_without_end(target: Target) -> None:
     form = b"a=b&" * target.times((31 << 20) // 4)
     for number in range(1, 3):
         kind = "content-type: application/x-www-form-urlencoded\r\n"
-        _ = await _heard(post(target, "127.0.11.1", f"/v1/callbacks/1/{number}", form, kind))
+        _ = await heard(post(target, "127.0.11.1", f"/v1/callbacks/1/{number}", form, kind))
 
 
 async def empty_lines(target: Target) -> None:
     """A batch of lines with nothing in them."""
     body = b"\n" * target.times(30 << 20)
-    _ = await _heard(post(target, "127.0.12.1", "/v1/messages:batch", body, token=target.token))
+    _ = await heard(post(target, "127.0.12.1", "/v1/messages:batch", body, token=target.token))
 
 
 async def deep_bodies(target: Target) -> None:
     """JSON of brackets, as a request and as a line of a batch."""
     deep = b"[" * 500_000
     for path in ("/v1/messages", "/v1/messages:batch", "/v1/tokens"):
-        _ = await _heard(post(target, "127.0.13.1", path, deep, token=target.token))
+        _ = await heard(post(target, "127.0.13.1", path, deep, token=target.token))
 
 
 async def two_ends(target: Target) -> None:
@@ -130,14 +132,14 @@ async def two_ends(target: Target) -> None:
     hidden = b"0\r\n\r\nPOST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n"
     for _ in range(target.times(50)):
         more = "transfer-encoding: chunked\r\n"
-        _ = await _heard(post(target, "127.0.14.1", "/v1/messages", hidden, more, target.token))
+        _ = await heard(post(target, "127.0.14.1", "/v1/messages", hidden, more, target.token))
 
 
 async def wrong_tokens(target: Target) -> None:
     """Guessing, from one address after another."""
     for number in range(target.times(500)):
         source = f"127.0.15.{1 + number % 200}"
-        _ = await _heard(post(target, source, "/v1/messages", b"{}", token=f"prt_guess_{number}"))
+        _ = await heard(post(target, source, "/v1/messages", b"{}", token=f"prt_guess_{number}"))
 
 
 async def noise(target: Target) -> None:
@@ -157,8 +159,8 @@ async def long_texts(target: Target) -> None:
     long = "1/s," * target.times(100_000)
     for field in ("queue", "key", "order_key", "deliver_at", "priority"):
         body = msgspec.json.encode({"queue": "https://x.example/", "body": 1} | {field: long})
-        _ = await _heard(post(target, "127.0.17.1", "/v1/messages", body, token=target.token))
-    _ = await _heard(post(target, "127.0.17.1", "/v1/queues:limit",
+        _ = await heard(post(target, "127.0.17.1", "/v1/messages", body, token=target.token))
+    _ = await heard(post(target, "127.0.17.1", "/v1/queues:limit",
         msgspec.json.encode({"queue": "https://x.example/", "rate": long}), token=target.token,
     ))  # fmt: skip
 
@@ -190,7 +192,7 @@ async def slow_hub_heads(target: Target) -> None:
                 await writer.drain()
                 await asyncio.sleep(SLOW_S)
 
-    await _many(one, target.times(100))
+    await many(one, target.times(100))
 
 
 async def dead_lanes(target: Target) -> None:
@@ -222,10 +224,12 @@ async def _send(target: Target, queues: list[str], token: str) -> None:
             msgspec.json.encode({"queue": queue, "body": {"n": 0, "bad": True}}) + b"\n"
             for queue in queues[at : at + 500]
         )
-        _ = await _heard(post(target, "127.0.20.1", "/v1/messages:batch", lines, token=token))
+        _ = await heard(post(target, "127.0.20.1", "/v1/messages:batch", lines, token=token))
 
 
-async def _many(one: Callable[[int], Awaitable[None]], count: int) -> None:
+async def many(one: Callable[[int], Awaitable[None]], count: int) -> None:
+    """So many of them at once."""
+
     async def quietly(number: int) -> None:
         with suppress(OSError):
             await one(number)
@@ -233,7 +237,7 @@ async def _many(one: Callable[[int], Awaitable[None]], count: int) -> None:
     await asyncio.gather(*map(quietly, range(count)))
 
 
-async def _heard(asked: Awaitable[bytes]) -> bytes:
+async def heard(asked: Awaitable[bytes]) -> bytes:
     """The answer; nothing when the road hung up or took too long."""
     try:
         return await asked

@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
+from proof.hostile.bouncers import DOMAIN
 from proof.hostile.clients import Target
 from proof.hostile.control import patient_settings
 from proof.hostile.honest import ENTRY, entries
@@ -23,6 +24,7 @@ from proof.hostile.hubs import FLOODS as HUB_FLOODS
 from proof.hostile.hubs import HUBS, KEYED
 from proof.hostile.receivers import FLOODS, RECEIVERS
 from proof.hostile.strangers import WHOLE
+from tests.servers import free_port
 from tests.servers.door import Door, door_of
 
 ROOT: Final = Path(__file__).parents[2]
@@ -72,7 +74,12 @@ class Road:
         self._folder = folder
         named = ",".join(f"ws://:{HUB_TOKEN}@127.0.0.1:{port}?tenants=*" for port in hubs)
         words = ["up", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db"]
-        chosen = [*SETTINGS, f"hubs={named}", *([] if guards else patient_settings())]
+        self.bounce_port = free_port()
+        bounces = (
+            f"mail.bounces=smtp://127.0.0.1:{self.bounce_port}",
+            f"mail.bounce_domain={DOMAIN}",
+        )
+        chosen = [*SETTINGS, *bounces, f"hubs={named}", *([] if guards else patient_settings())]
         words += [word for each in chosen for word in ("--set", each)]
         program = (sys.executable, "-m", "proof.hostile.server", "on" if guards else "off", *words)
         paths = os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))
@@ -198,7 +205,7 @@ class Stage:
         """What hostile clients need to know."""
         dead_port = self._dead.getsockname()[1]
         place = ("127.0.0.1", road.port, tokens, road.hub_port, dead_port)
-        return Target(*place, self.strangers, scale, only)
+        return Target(*place, self.strangers, scale, road.bounce_port, only)
 
 
 def prepare_campaign(road: Road, provider_port: int, recipients: int) -> None:

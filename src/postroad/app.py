@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Literal, Self, Unpack
 
 import apsw
+from msgspec.structs import replace
 
 from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send, make_send
@@ -15,6 +16,7 @@ from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
+from postroad.model.kept_bodies import kept_ms
 from postroad.observe.log import log_guard, log_levels, make_log
 from postroad.observe.metrics import Meter
 from postroad.observe.tasks import Broke, HasTasks
@@ -29,6 +31,7 @@ from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
@@ -53,7 +56,7 @@ from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.replays import ReplayVerbs, spawn_replays
 from postroad.verbs.rules import RuleAdmin
-from postroad.verbs.running import LiveEngine, deliver, run_limits
+from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.signals import SignalTrap
@@ -92,6 +95,7 @@ class Postroad:
     rollups = VerbGroup(FleetRollups)
     workers = VerbGroup(FleetWorkers)
     webhooks = VerbGroup(WebhookAdmin)
+    attachments = VerbGroup(Attachments)
     campaigns = VerbGroup(CampaignAdmin)
     credentials = VerbGroup(CredentialAdmin)
     suppressions = VerbGroup(SuppressionVerbs)
@@ -129,22 +133,22 @@ class Postroad:
         parts = parts or Parts()
         self._own_store, self._chance = parts.store is None, parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
-        level, form = self.settings.log_level, self.settings.log_format
-        log = self.log = parts.log or make_log(level, form=form, clock=clock)
+        form = self.settings.log_format
+        log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
-        rules = self.settings.webhooks
+        rules, limits = self.settings.webhooks, self.settings.tenants
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        limits, most = self.settings.tenants, self.settings.body_bytes_max
+        most = self.settings.body_bytes_max
         allowance = self._allowance = Allowance(store, limits, most, log)
-        mail, more = self.settings.mail, (parts.resolve, parts.names)
-        with_parts = ChannelParts(store.clock, rules, own.idle, mail, keys, *more)
-        channels = own_channels(with_parts, transports)
-        service = self.campaign_service = CampaignService(store, keys, channels, log, allowance)
+        mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
+        given = ChannelParts(store.clock, rules, own.idle, mail, *more)
+        made = (store, keys, own_channels(given, transports), log, allowance, mail)
+        service = self.campaign_service = CampaignService(*made)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
@@ -152,14 +156,13 @@ class Postroad:
         self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
-        self.lanes, self.dead = LaneControls(store, log), DeadMessages(store)
+        self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
-        self.rollups = FleetRollups(store, live.unwritten_figures)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
-        self.audit, self.rules = AuditVerbs(store), RuleAdmin(store, log)
-        self.tokens = TokenAdmin(store, store.clock)
+        self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
+        self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
-        self.suppressions = SuppressionVerbs(store, service.reports)
+        self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
@@ -167,12 +170,11 @@ class Postroad:
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.campaigns, self.credentials = service.campaigns, service.credentials
-        beside = own_keys(self.dsn) if self._own_store else None
+        self._reopening = Reopening(store, self._transports.values(), log)
+        beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
         self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
         self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
-        self._reopening = Reopening(store, self._transports.values(), log)
-        seen = self.dsn if self._own_store and self.settings.window else ""
-        self.window = RoadWindow(self, seen, store.clock, log)
+        self.window = RoadWindow(self, seen if self.settings.window else "", store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -282,10 +284,8 @@ class Postroad:
     ) -> CancelledAll:
         """Cancel the unfinished messages of a queue, or of one order key, that are stored now.
         The answer counts them by what became of them."""
-        said = CancelledAll()
-        async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
-            said = step
-        return said
+        steps = self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait)
+        return [CancelledAll(), *[said async for said in steps]][-1]
 
     def cancelling(
         self,
@@ -348,12 +348,9 @@ class Postroad:
         _ = self._sending.taking()  # whether it is open
         if self.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
-        if not until_idle:
-            log_levels(self.log, self.settings.limits.poll_intervals_s)
-            log_guard(self.log, self.settings.webhooks)
         log, store = self.log, self.store
-        chosen, windows = self.settings, self.campaign_service.windows
-        limits = run_limits(chosen.limits, chosen.keep_bodies, windows)
+        kept, service = kept_ms(self.settings.keep_bodies), self.campaign_service
+        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=service.windows)
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
@@ -368,9 +365,13 @@ class Postroad:
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             replays = spawn_replays(engine, store, self._sending, self._allowance, log)
+            if not until_idle:
+                log_levels(log, limits.poll_intervals_s)
+                log_guard(log, self.settings.webhooks)
+                service.listen(engine.spawn)
             if self._stop_asked:
                 engine.ask_to_stop()
-            async with self.campaign_service.sending(
+            async with service.sending(
                 self.owner, pace, engine.figures, engine.rules, limits.drain_s, self.stop
             ) as worker:
                 try:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, structs
 
+from postroad.model.bounce_address import read_bounces
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
@@ -298,6 +299,12 @@ def _check_mail(mail: MailSettings) -> None:
             _ = normal_mail(f"b@{mail.bounce_domain}")  # whether it is a domain
         except BadInput as error:
             raise BadSetting(f"mail.bounce_domain: {error}") from None
+    if mail.bounces and not mail.bounce_domain:
+        raise BadSetting("mail.bounces: set mail.bounce_domain too, the domain of return paths")
+    try:
+        _ = mail.bounces and read_bounces(mail.bounces)  # whether it can be read
+    except BadInput as error:
+        raise BadSetting(f"mail.bounces: {error}") from None
     for network in mail.allow:
         try:
             ip_network(network)

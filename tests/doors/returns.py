@@ -1,8 +1,11 @@
 """Doors for what comes back about mail, and for recipients that people name."""
 
+import asyncio
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from postroad.bounces.connection import BounceConnection
+from postroad.bounces.dialogue import BounceHost, MailProtocol, Verdict
 from postroad.campaigns.reading import BadFile
 from postroad.campaigns.suppression_files import SuppressionReader, _time_ms
 from postroad.model.errors import BadInput
@@ -46,7 +49,79 @@ def suppressions(data: bytes) -> None:
             pass
 
 
+class Nobody:
+    """Stands where the listener does, and stores nothing."""
+
+    def now_s(self) -> float:
+        return 0.0
+
+    def joined(self, _connection: BounceConnection) -> str:
+        return ""
+
+    def left(self, _connection: BounceConnection) -> None:
+        """It is gone."""
+
+    def store(self, connection: BounceConnection, _to: str, _raw: bytes) -> None:
+        connection.answered("250 2.0.0 stored")
+
+
+class Wire(asyncio.Transport):
+    """A connection that hears nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._over = False
+
+    def write(self, data: object) -> None:
+        """Nobody reads it."""
+
+    def is_closing(self) -> bool:
+        return self._over
+
+    def close(self) -> None:
+        self._over = True
+
+    def pause_reading(self) -> None:
+        """Nothing more comes."""
+
+    def resume_reading(self) -> None:
+        """Something may come."""
+
+
+HOST = BounceHost("x", MailProtocol.smtp, lambda *_: Verdict.ours)
+
+
+def spoken(data: bytes) -> None:
+    """What somebody says to the listener, in pieces as they come from a socket."""
+    connection = BounceConnection(HOST, Nobody())
+    connection.connection_made(Wire())
+    for at in range(0, len(data), 4_096):
+        connection.data_received(data[at : at + 4_096])
+
+
+SAID = b"EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<x@x>\r\nDATA\r\n"
+
+
 DOORS = (
+    Door(
+        "a client of the bounce listener",
+        spoken,
+        ("bounces/dialogue.py:PATH", "bounces/dialogue.py:_size"),
+        frames=(
+            BARE,
+            (b"EHLO x\r\nMAIL FROM:<", b">\r\n"),
+            (b"EHLO x\r\nMAIL FROM:<> SIZE=", b"\r\n"),
+            (SAID, b"\r\n.\r\n"),
+        ),
+        shapes={
+            "many commands": lambda n: b"NOOP\r\n" * (n // 6),
+            "many options": lambda n: b"EHLO x\r\nMAIL FROM:<>" + b" A=B" * (n // 4) + b"\r\n",
+            "many mails": lambda n: SAID + b"x\r\n.\r\n" * (n // 6),
+            "many dots": lambda n: SAID + b".x\r\n" * (n // 4),
+            "almost ends": lambda n: SAID + b"\r\n." * (n // 3),
+            "commands in mails": lambda n: (SAID[8:] + b"\r\n.\r\n") * (n // 60),
+        },
+    ),
     Door(
         "a recipient",
         recipient,

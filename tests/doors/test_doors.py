@@ -50,6 +50,8 @@ OURS = {
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
     "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",
+    "bounces/listener.py:_is_loopback": "addresses as the kernel writes them",
+    "model/bounce_address.py:_options": "a setting, which the operator writes",
     "config.py:_check_mail": "settings, by the same call as other networks",
     "transports/smtp/making.py:_part": "base64 that was checked at the door",
     "transports/smtp/dkim.py:SIGNED": "names of our own",

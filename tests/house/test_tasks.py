@@ -30,6 +30,7 @@ HEARD = {
     "stores/sqlite/writer.py Thread": HANDED,
     "sync.py Thread": "runs a loop; what its verbs raise is raised where they were called",
     "transports/hub.py create_task": "closes a connection that nobody needs any more",
+    "transports/smtp/attached.py create_task": HANDED,
     "transports/smtp/resolver.py create_task": AWAITED,
     "transports/threads.py Thread": HANDED,
     "transports/webhook/endpoints.py create_task": "reads ahead: what failed is read again, openly",

@@ -10,6 +10,7 @@ import msgspec
 
 from postroad.model.credential import Credential, CredentialSpec, OpenCredential
 from postroad.model.entities import LaneKey, Message, Policy, Queue
+from postroad.model.errors import BadInput
 from postroad.model.mail_settings import MailSettings
 from postroad.model.outcome import Outcome
 from postroad.model.recipients import addressed
@@ -41,10 +42,14 @@ async def no_policy(domain: str) -> bytes:
     raise OSError(f"{domain} has no policy")
 
 
+async def no_blob(tenant: str, blob: str) -> bytes:
+    raise BadInput(f"{tenant} has no {blob}")
+
+
 def channel(settings: MailSettings, **parts: Any) -> SmtpChannel:
     """The channel as a road has it."""
     idle, clock = IdleConnections(), SystemClock()
-    given = {"links": PlainLinks(), "fetch": no_policy, **parts}
+    given = {"links": PlainLinks(), "fetch": no_policy, "blob": no_blob, **parts}
     return SmtpChannel(MailParts(settings, (), clock, idle, **given))
 
 

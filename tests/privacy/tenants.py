@@ -10,8 +10,10 @@ import msgspec
 from postroad import Message, Postroad, Reject
 from postroad.engine.drafting import Send
 from postroad.model.audit import AuditLine, AuditOutcome
+from postroad.model.blobs import BlobUse
 from postroad.model.credential import CredentialSpec
 from postroad.model.mailbox import Post, digest
+from postroad.verbs.attachments import AttachmentHolds
 from tests.campaigns.stories import local, write_csv
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -64,6 +66,9 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await road.campaigns.import_file(
         "c", write_csv(folder / f"{tenant}.csv", people), tenant=tenant
     )
+    file = await road.attachments.put(b"a file", "a.txt", tenant=tenant)
+    held = [BlobUse(file.id, 1)]
+    await AttachmentHolds(road.store).hold(tenant, held)
     await road.suppressions.add("ann@example.com", "complaint", note=tenant, tenant=tenant)
     now_ms = road.store.clock.now_ms()
     who = (tenant, "token", "name", "192.0.2.1")

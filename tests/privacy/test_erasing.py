@@ -101,6 +101,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "kept_body",
             "history",
             "attempt",
+            "attachment",
             "webhook_try",
             "campaign",
             "recipient",

@@ -182,6 +182,10 @@ async def test_messages_are_sent_and_controlled_from_elsewhere(tmp_path: Path, h
         (tmp_path / "list.csv").write_text(listed)
         assert (await far.suppressions.import_(tmp_path / "list.csv")).added == 1
         assert await far.suppressions.remove("bo@example.com") == 1
+        file = await far.attachments.put(b"a file", "a.txt", cid="a")
+        assert await far.attachments.get(file.id) == await road.attachments.get(file.id)
+        assert await far.attachments.list() == await road.attachments.list()
+        await far.attachments.remove(file.id)
         await far.limits.delete("all", tenant="*")
         await far.limit("good", None)
         bad = [await far.send("bad", number) for number in range(3)]

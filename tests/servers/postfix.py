@@ -44,6 +44,7 @@ maillog_file = {folder}/log
 maillog_file_prefixes = {folder}
 alias_maps =
 alias_database =
+{more}
 """
 MASTER = """
 127.0.0.1:{port} inet n - n - - smtpd
@@ -58,6 +59,8 @@ flush unix n - n 1000? 0 flush
 proxymap unix - - n - - proxymap
 virtual unix - n n - - virtual
 error unix - - n - - error
+smtp unix - - n - - smtp
+lmtp unix - - n - - lmtp
 retry unix - - n - - error
 discard unix - - n - - discard
 anvil unix - - n - 1 anvil
@@ -72,7 +75,9 @@ DELIVERED = re.compile(r" ([0-9A-F]+): to=<([^>]*)>,.* status=sent ")
 class PrivatePostfix:
     """`with PrivatePostfix() as postfix: postfix.url`."""
 
-    def __init__(self) -> None:
+    def __init__(self, more: str = "") -> None:
+        """`more` are further lines of its configuration."""
+        self._more = more
         self.port = free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="road-postfix-"))
 
@@ -95,7 +100,9 @@ class PrivatePostfix:
             shutil.chown(folder, "postfix", "postfix")
         values = {"folder": self.folder, "port": self.port, "daemons": _daemons()}
         uid, gid = owner
-        (self.folder / "etc" / "main.cf").write_text(MAIN.format(**values, uid=uid, gid=gid))
+        (self.folder / "etc" / "main.cf").write_text(
+            MAIN.format(**values, uid=uid, gid=gid, more=self._more)
+        )
         (self.folder / "etc" / "master.cf").write_text(MASTER.format(**values))
         started = self._run("postfix", "start")
         if started.returncode:

@@ -16,6 +16,7 @@ from postroad.api.problems import MethodNotAllowed
 from postroad.api.request import Request, Response, Stream, head
 from postroad.api.routes import (
     about,
+    attachments,
     audit,
     batch,
     callbacks,
@@ -105,6 +106,7 @@ ROUTES: Final = (
     *limits.ROUTES,
     *rules.ROUTES,
     *tokens.ROUTES,
+    *attachments.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,
     *keys.ROUTES,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model import errors
+from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
@@ -62,6 +63,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     UnknownReplay: 404,
     NothingToReplay: 404,
     errors.UnknownSuppression: 404,
+    UnknownAttachment: 404,
+    AttachmentInUse: 409,
     UnknownCampaign: 404,
     WrongState: 409,
     errors.NotDead: 409,

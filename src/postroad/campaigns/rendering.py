@@ -15,7 +15,7 @@ from postroad.model.foreign import error_text
 from postroad.model.ids import campaign_id
 from postroad.model.recipients import addressed
 from postroad.model.states import NEVER
-from postroad.ports.channel import Channel
+from postroad.ports.channel import Attaches, Channel
 
 if TYPE_CHECKING:
     from postroad.campaigns.template import Template
@@ -81,6 +81,16 @@ def templates_of(spec: Spec) -> Templates:
     return _parsed(spec.subject, spec.template, spec.html)
 
 
+def check_attachments(spec: Spec, channel: Channel) -> None:
+    """Raise BadInput unless a channel can send these attachments."""
+    if not spec.attachments:
+        return
+    if not isinstance(channel, Attaches):
+        raise BadInput(f"{channel.name} has no attachments: leave them out")
+    sample = channel.attach(channel.encode(dict.fromkeys(channel.parts, "x")), spec.attachments)
+    _ = channel.measure(sample)  # raises
+
+
 class Renderer:
     """Renders the messages of one campaign."""
 
@@ -88,12 +98,17 @@ class Renderer:
         self._campaign = campaign
         self._templates = templates_of(campaign.spec)
         self._channel = channel
+        self._attach = None
+        if campaign.spec.attachments and isinstance(channel, Attaches):
+            self._attach = channel.attach
 
     def render(self, row: Row) -> RenderedMessage:
         """Render the message for one recipient."""
         values = dict(zip(self._campaign.columns, FIELDS.decode(row.fields), strict=True))
         parts = self._templates.render(values)
         body = self._channel.encode(parts)
+        if self._attach is not None:
+            body = self._attach(body, self._campaign.spec.attachments)
         measured = self._channel.measure(body)
         return RenderedMessage(row, parts, body, measured.cost, measured.encoding)
 

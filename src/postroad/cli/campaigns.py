@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from postroad.cli.attachments import store_file
 from postroad.cli.campaign_files import Name, State, campaign_path, export, import_file
 from postroad.cli.command import (
     Commands,
@@ -68,12 +69,28 @@ class TemplateOptions(SharedOptions, frozen=True):
     template: Annotated[str, Option(help="The template of the text, or @FILE.")] = ""
     subject: Annotated[str, Option(help="The template of a mail's subject.")] = ""
     html: Annotated[str, Option(help="The template of a mail's HTML, or @FILE.")] = ""
+    attachment: Annotated[
+        list[str] | None,
+        Option(
+            "--attachment",
+            help="A file that the mails have; as CID=FILE an image that the HTML shows as cid:CID. "
+            "May be repeated.",
+        ),
+    ] = None
 
-    def given(self) -> dict[str, str]:
-        """Those that were given."""
-        texts = {"template": _text(self.template), "subject": self.subject}
+    def given(self, call: Invocation) -> dict[str, Any]:
+        """Those that were given. Files are stored first."""
+        texts: dict[str, Any] = {"template": _text(self.template), "subject": self.subject}
         texts["html"] = _text(self.html)
-        return {name: text for name, text in texts.items() if text}
+        texts["attachments"] = [_attached(call, each) for each in self.attachment or ()]
+        return {name: value for name, value in texts.items() if value}
+
+
+def _attached(call: Invocation, text: str) -> dict[str, Any]:
+    cid, mark, file = text.partition("=")
+    if mark and not Path(text).exists():
+        return store_file(call, Path(file), cid=cid)
+    return store_file(call, Path(text))
 
 
 def create(
@@ -89,7 +106,7 @@ def create(
     data = {
         "name": name,
         "credential": credential,
-        **what.given(),
+        **what.given(call),
         "recipient": recipient,
         "jobs": jobs,
     }
@@ -119,7 +136,7 @@ def edit(
     """Change a draft or a scheduled campaign; what is not given stays."""
     data = {
         "credential": credential or None,
-        **what.given(),
+        **what.given(call),
         "recipient": recipient or None,
         "jobs": jobs,
         "failures_min": failures_min,

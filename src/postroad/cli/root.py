@@ -3,6 +3,7 @@
 import click
 
 from postroad.cli import (
+    attachments,
     audit,
     batch,
     campaigns,
@@ -57,6 +58,7 @@ GROUPS = (
     settings,
     campaigns,
     credentials,
+    attachments,
     suppressions,
     tokens,
     audit,

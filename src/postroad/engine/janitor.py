@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable
 
 from postroad.engine.engine_log import EngineLog
 from postroad.engine.erasing import run_erasures
+from postroad.model.blobs import UNUSED_MS
 from postroad.model.entities import DAY_MS
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
 from postroad.model.states import NEVER
 from postroad.model.unused import unused_for_ms
+from postroad.ports.blobs import Blobs
 from postroad.ports.clock import Timer
 from postroad.ports.store import Store
 
@@ -116,7 +118,7 @@ class Janitor:
                 await self._collect(unused_ms)
                 while await store.list_index(start=False) is not None:
                     await store.clock.sleep(0)
-                await self._trim_audit()
+                await self._trim_daily()
             except StoreError as error:
                 self._log.store_failed("delete old messages", error)
             await self._store.clock.sleep(self._limits.retain_every_s)
@@ -130,7 +132,7 @@ class Janitor:
                 self._log.store_failed("go on with an erasure", error)
             await self._store.clock.sleep(self._limits.retain_every_s)
 
-    async def _trim_audit(self) -> None:
+    async def _trim_daily(self) -> None:
         """Once a day: an idle process sends its database few statements."""
         now_ms, limits = self._store.clock.now_ms(), self._limits
         if self._audit_at_ms > now_ms:
@@ -138,7 +140,18 @@ class Janitor:
         while await self._store.audit_retain(now_ms - limits.audit_ms, limits.audit_max):
             await self._store.clock.sleep(0)
         await self._store.erasure_retain(now_ms - limits.audit_ms)
+        await self._sweep_blobs(now_ms)
         self._audit_at_ms = now_ms + DAY_MS
+
+    async def _sweep_blobs(self, now_ms: int) -> None:
+        """Delete contents that no message and no campaign needs."""
+        store, after = self._store, 0
+        while isinstance(store, Blobs):
+            found = await store.blob_sweep(after, now_ms - UNUSED_MS, now_ms)
+            if found is None:
+                return
+            after = found
+            await store.clock.sleep(0)
 
     async def _collect(self, unused_ms: int) -> None:
         while self._walk_at_ms <= self._store.clock.now_ms():

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.blobs import Attachment
 from postroad.model.errors import BadInput
 from postroad.model.outcome import Kind
 
@@ -141,6 +142,7 @@ class Spec(Struct, frozen=True):
     subject: str = ""
     html: str = ""
     """Of a mail, beside its text."""
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Counts(Struct, frozen=True):

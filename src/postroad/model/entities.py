@@ -131,6 +131,8 @@ class Draft(Struct, frozen=True, gc=False):
     order_key: str = ""
     said: bytes = b""
     """The headers as its key is compared by them, where some of them are secrets."""
+    blobs: tuple[str, ...] = ()
+    """Stored contents that its body refers to."""
 
 
 class Message(Struct, frozen=True, gc=False):

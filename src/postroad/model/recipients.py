@@ -41,6 +41,8 @@ class Measured(Struct, frozen=True):
 
     cost: int = 1
     encoding: str = ""
+    blobs: tuple[str, ...] = ()
+    """Stored contents that it refers to."""
 
 
 def recipient_in(headers: bytes) -> str:

@@ -14,6 +14,7 @@ class TenantLimits(Struct, metaclass=NamesChecked, frozen=True):
     """Messages that are stored and not finished."""
     messages_bytes_max: int = 64 << 30
     """Bodies and headers of these."""
+    attachments_bytes_max: int = 16 << 30
     mailboxes_max: int = 1_000_000
     campaigns_max: int = 10_000
     imports_max: int = 100

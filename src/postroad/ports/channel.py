@@ -2,11 +2,12 @@
 and mail are channels, and so are webhooks for campaigns. A channel says what is its own; what all
 have in common is `transports/channels.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from postroad.model.blobs import Attachment
 from postroad.model.credential import CredentialField, CredentialSpec, OpenCredential
 from postroad.model.entities import LaneKey, Message, Policy, Queue
 from postroad.model.recipients import Measured, RecipientCheck
@@ -71,6 +72,14 @@ class HasSites(Protocol):
     async def site(self, recipient: str, credential: OpenCredential) -> str:
         """Return the site whose lane serves a recipient; empty where all share the credential's
         lane."""
+
+
+@runtime_checkable
+class Attaches(Protocol):
+    """A channel whose messages may have attachments."""
+
+    def attach(self, body: bytes, attachments: Sequence[Attachment]) -> bytes:
+        """Add stored attachments to a body that `encode` made."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Which request each verb of campaigns, credentials and privacy is."""
+"""Which request each verb of campaigns, credentials, attachments and privacy is."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from postroad.campaigns.importing import Imported
+from postroad.model.blobs import Attachment
 from postroad.model.credential import BadCredential, CredentialSpec
 from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT
@@ -17,6 +18,7 @@ from postroad.model.privacy import Erasure
 from postroad.remote.calls import Args, VerbCall, Verbs, ask, request_of
 from postroad.remote.client import RemoteClient
 from postroad.remote.files import text_of, upload
+from postroad.verbs.attachments import UNKNOWN_TYPE
 from postroad.verbs.credentials import CredentialView
 from postroad.verbs.mail_reports import ReportTaken
 from postroad.verbs.privacy import meant
@@ -153,6 +155,31 @@ SUPPRESSIONS: Final[Verbs] = {
     "import_": _import_list,
     "export": _export_list,
     "take_report": _take_report,
+}
+
+# Attachments
+
+
+async def _put_attachment(client: RemoteClient, args: Args) -> Attachment:
+    content = args.pop("content")
+    asked = request_of(client, VerbCall("GET", "/v1/attachments", shape=_reasoned), args)
+    headers = {**asked.headers, "content-type": UNKNOWN_TYPE}
+    asked = replace(asked, method="POST", content=content, headers=headers)
+    answer = await client.ask(asked, again=True)  # the same content is stored once
+    stored: Attachment = client.read(answer.content, Attachment)
+    return stored
+
+
+async def _get_attachment(client: RemoteClient, args: Args) -> bytes:
+    asked = request_of(client, VerbCall("GET", "/v1/attachments/{id}"), args)
+    return (await client.ask(asked)).content
+
+
+ATTACHMENTS: Final[Verbs] = {
+    "put": _put_attachment,
+    "get": _get_attachment,
+    "list": VerbCall("GET", "/v1/attachments"),
+    "remove": VerbCall("DELETE", "/v1/attachments/{id}"),
 }
 
 # Privacy

@@ -7,6 +7,7 @@ from postroad.remote import campaign_tables, event_tables, rule_tables, tables
 from postroad.remote.calls import Verbs
 
 GROUPS: Final[dict[str, Verbs]] = {
+    "attachments": campaign_tables.ATTACHMENTS,
     "audit": tables.AUDIT,
     "campaigns": campaign_tables.CAMPAIGNS,
     "credentials": campaign_tables.CREDENTIALS,

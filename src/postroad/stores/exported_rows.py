@@ -69,6 +69,7 @@ EXPORTS: Final = {
         "sub_type error sent_at answered_at status status_at"
     ),
     "credential": Export("name channel spec created_at"),
+    "attachment": Export("attachment size used_at"),
     "suppression": Export("recipient reason at campaign message note"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),
     "letter": Export("mailbox position at expires_at body", walks=True),

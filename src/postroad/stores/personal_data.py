@@ -41,6 +41,8 @@ ERASED: Final[Mapping[str, str]] = {
     "event_message": "events",
     "replay": "access: nothing of the tenant is sent again",
     "event_set": "its row stays: a version that is used again would let old matches in",
+    "blob": "blobs; of a recipient those that only its messages use",
+    "blob_use": "blobs, with its message",
     "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
     "letter": "mailboxes",
     "mailbox": "mailboxes",
@@ -81,6 +83,8 @@ WITH_MESSAGE: Final = ("attempt", "webhook_try", "message_recipient")
 SLICE: Final = 1_000
 """Rows that one transaction looks at: other writers go between two of them."""
 QUEUES_SLICE: Final = 100
+BLOBS_SLICE: Final = 100
+"""Each may have megabytes."""
 LANES_WAIT_MS: Final = 60_000
 """How long queues are waited for whose lanes are in use; an idle lane is given back in ten
 seconds."""
@@ -176,7 +180,10 @@ def named(job: ErasureJob, _now_ms: int) -> Slice:
     ids, last = _found((yield ErasureQuery(find, (*whose, job.after, SLICE, _before(job)))))
     if not ids:
         return Erased({})
-    erased = {"idempotency": (yield ErasureQuery("erase_named_keys", (_listed(ids),)))}
+    # First: what only these messages use is known by their uses.
+    erased = {"blob": (yield ErasureQuery("erase_blob_of", (_listed(ids), job.asked_at_ms)))}
+    erased["blob_use"] = yield ErasureQuery("erase_blob_use_of", (_listed(ids),))
+    erased["idempotency"] = yield ErasureQuery("erase_named_keys", (_listed(ids),))
     erased["kept_body"] = yield ErasureQuery("erase_named_bodies", (_listed(ids),))
     for table in (*WITH_MESSAGE, "history", "dead"):
         erased[table] = yield ErasureQuery(f"erase_{table}", (_listed(ids),))
@@ -221,6 +228,16 @@ def events(job: ErasureJob, _now_ms: int) -> Slice:
     for table in ("event_key", "event_message", "event"):
         values = (job.subject.tenant, _before(job), SLICE)
         erased[table] = yield ErasureQuery(f"erase_{table}", values)
+    return Erased(erased, 0 if any(erased.values()) else None)
+
+
+def blobs(job: ErasureJob, _now_ms: int) -> Slice:
+    """Contents of a tenant, once nothing of it is sent any more."""
+    if job.subject.recipient:
+        return Erased({})
+    erased = {}
+    for table in ("blob_use", "blob"):
+        erased[table] = yield ErasureQuery(f"erase_{table}", (job.subject.tenant, BLOBS_SLICE))
     return Erased(erased, 0 if any(erased.values()) else None)
 
 
@@ -339,6 +356,7 @@ STEPS: Final = {
     "named": named,
     "broker": broker,
     "campaigns": campaigns,
+    "blobs": blobs,
     "recipients": recipients,
     "suppressions": suppressions,
     "mailboxes": mailboxes,

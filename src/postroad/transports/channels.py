@@ -4,6 +4,7 @@ sessions follow the credential when it is changed."""
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.credential import BadCredential, OpenCredential
 from postroad.model.entities import Draft, LaneKey, Message, Policy, Queue, QueueSpec
@@ -73,12 +74,13 @@ class ChannelTransport:
 
     def check(self, draft: Draft, queue: Queue) -> Draft:
         """Check the body of a draft, and what it costs; BadInput says what is wrong."""
-        cost = self.channel.measure(draft.body).cost
+        measured = self.channel.measure(draft.body)
+        cost = measured.cost
         _, credential, _ = read_queue_name(queue.name)
         known = self._credentials.get(queue.tenant, credential)
         if known is not None and cost > (most := known.spec.segments_max):
             raise BadInput(f"{cost} segments, but credential {credential!r} allows {most}")
-        return draft
+        return replace(draft, blobs=measured.blobs) if measured.blobs else draft
 
 
 def check_kind(credential: OpenCredential, channel: Channel) -> None:

@@ -11,6 +11,7 @@ from postroad.model.webhook import WebhookRules
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
 from postroad.transports.sms.channel import SmsChannel, WhatsAppChannel
+from postroad.transports.smtp.attached import StoredAttachments
 from postroad.transports.smtp.channel import MailParts, SmtpChannel
 from postroad.transports.smtp.mta_sts import PolicyFile
 from postroad.transports.smtp.resolver import DnsResolver
@@ -28,6 +29,8 @@ class ChannelParts(Struct, frozen=True):
     idle: IdleConnections
     mail: MailSettings
     ring: KeyRing
+    store: object
+    """Has the contents of attachments."""
     resolve: Resolve | None = None
     names: DnsResolver | None = None
 
@@ -47,6 +50,7 @@ class ChannelParts(Struct, frozen=True):
             self.clock,
             self.idle,
             links=MailLinks(self.ring, self.mail.public_url, self.mail.bounce_domain),
+            blob=StoredAttachments(self.store).fetch,
             fetch=PolicyFile(http).fetch,
             resolve=self.resolve,
             resolver=self.names,

@@ -1,11 +1,14 @@
 """Drafts of campaigns: made, edited, cloned and deleted."""
 
+from collections.abc import Sequence
 from typing import Final, TypedDict, Unpack
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.campaigns.rendering import templates_of
+from postroad.campaigns.rendering import check_attachments, templates_of
+from postroad.model.blobs import Attachment, BlobUse
 from postroad.model.campaign import Campaign, CampaignState, HaltRule, Spec, WrongState
 from postroad.model.credential import Credential
 from postroad.model.entities import DEFAULT_TENANT
@@ -13,6 +16,7 @@ from postroad.model.errors import BadInput
 from postroad.ports.campaigns import CampaignStore, Import, NewRows
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.attachments import AttachmentHolds
 from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
 from postroad.verbs.credentials import CredentialAdmin
 
@@ -24,10 +28,12 @@ EDITABLE: Final = frozenset((CampaignState.draft, CampaignState.scheduled))
 
 
 class MailTemplates(TypedDict, total=False):
-    """Templates that only mail has, beside its text."""
+    """What only mail has, beside its text."""
 
     subject: str
     html: str
+    attachments: Sequence[Attachment]
+    """Stored ones, as `attachments.put` returns them; with `cid` an image in the HTML."""
 
 
 class CampaignOptions(MailTemplates, total=False):
@@ -50,8 +56,17 @@ class CampaignDetails(Struct, frozen=True):
     recipient: str
     jobs: int
     halt: HaltRule
+    attachments: tuple[Attachment, ...]
     columns: tuple[str, ...]
     """The columns of its recipients; none before an import."""
+
+
+def attachments_of(given: object) -> tuple[Attachment, ...]:
+    """What a campaign refers to; BadInput says what is wrong with one."""
+    try:
+        return msgspec.convert(given, tuple[Attachment, ...])
+    except msgspec.ValidationError as error:
+        raise BadInput(f"attachments: {error}: give what attachments.put has returned") from None
 
 
 class CampaignDrafts:
@@ -63,8 +78,10 @@ class CampaignDrafts:
         credentials: CredentialAdmin,
         allowance: Allowance,
         find: CampaignFinder,
+        holds: AttachmentHolds,
     ) -> None:
         self._find = find
+        self._holds = holds
         self._store = store
         self._credentials = credentials
         self._allowance = allowance
@@ -74,20 +91,31 @@ class CampaignDrafts:
         _check_name(name)
         _check_spec(spec)
         found = await self._credentials.get(credential, tenant)
-        templates_of(spec).check_parts(self._credentials.channel(found))
-        await self._store_draft(tenant, name, found.id, spec)
+        channel = self._credentials.channel(found)
+        templates_of(spec).check_parts(channel)
+        check_attachments(spec, channel)
+        await self._holds.check(tenant, _uses(spec, 0))
+        _ = await self._store_draft(tenant, name, found.id, spec)  # it is there
 
-    async def _store_draft(self, tenant: str, name: str, credential: int, spec: Spec) -> None:
+    async def _store_draft(self, tenant: str, name: str, credential: int, spec: Spec) -> Campaign:
         await self._allowance.one_more(CountedKind.campaigns, tenant)
         if not await self._store.create(tenant, name, credential, spec):
             raise WrongState(f"there is a campaign {name!r} already: give another name")
+        made = await self._find.get(name, tenant)
+        await self.hold(made)
+        return made
+
+    async def hold(self, campaign: Campaign) -> None:
+        """Keep a campaign's attachments while there is the campaign; BadInput when one is gone."""
+        await self._holds.hold(campaign.tenant, _uses(campaign.spec, campaign.id))
 
     async def details(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CampaignDetails:
         """The credential, template and options of a campaign, and the columns of its recipients."""
         campaign = await self._find.get(name, tenant)
         spec, credential = campaign.spec, await self._find.credential(campaign)
         texts = (credential.name, spec.template, spec.subject, spec.html)
-        return CampaignDetails(*texts, spec.recipient, spec.jobs, spec.halt, campaign.columns)
+        rest = (spec.jobs, spec.halt, spec.attachments, campaign.columns)
+        return CampaignDetails(*texts, spec.recipient, *rest)
 
     async def edit(
         self, name: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[CampaignOptions]
@@ -107,9 +135,14 @@ class CampaignDrafts:
         given = dict(options)
         named = str(given.pop("credential", old.name))
         credential = await self._credentials.get(named, campaign.tenant)
+        if "attachments" in given:
+            given["attachments"] = attachments_of(options["attachments"])
         spec = replace(campaign.spec, **given)
         _check_spec(spec)
-        templates_of(spec).check_parts(self._credentials.channel(credential))
+        channel = self._credentials.channel(credential)
+        templates_of(spec).check_parts(channel)
+        check_attachments(spec, channel)
+        await self.hold(replace(campaign, spec=spec))
         if campaign.columns:
             templates_of(spec).check(campaign.columns)
             _check_imported(campaign, spec, credential, old)
@@ -132,9 +165,8 @@ class CampaignDrafts:
         _check_name(to)
         if recipients:
             await self._allowance.one_more(CountedKind.imports, campaign.tenant)
-        await self._store_draft(campaign.tenant, to, campaign.credential, campaign.spec)
-        made = await self._store.campaign(campaign.tenant, to)
-        if made is None or not recipients or not campaign.columns:
+        made = await self._store_draft(campaign.tenant, to, campaign.credential, campaign.spec)
+        if not recipients or not campaign.columns:
             return
         new = Import(made.id, f"clone of {campaign.id}", campaign.columns)
         at = await self._store.open_import(new)
@@ -162,6 +194,10 @@ class CampaignDrafts:
             f"campaign {now.name!r} is {now.state}: only a draft, a cancelled or a done one can be "
             "deleted; cancel it first"
         )
+
+
+def _uses(spec: Spec, campaign: int) -> list[BlobUse]:
+    return [BlobUse(one.id, -campaign) for one in spec.attachments]
 
 
 def _check_name(name: str) -> None:

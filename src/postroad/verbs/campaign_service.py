@@ -1,16 +1,18 @@
 """Joins channels, their credentials, and campaigns with the worker that sends them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from postroad.campaigns.sender import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
+from postroad.model.bounce_address import read_bounces
 from postroad.model.entities import Queue
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
+from postroad.model.mail_settings import MailSettings
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
@@ -32,6 +34,9 @@ from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.mail_reports import MailReports
 from postroad.verbs.unsubscribing import Unsubscribing
 
+if TYPE_CHECKING:  # a program that listens for nothing does not load it
+    from postroad.bounces.listener import BounceListener
+
 LEAVE_S: Final = 30.0
 """Besides the time to drain: how long a call may take that began before the stop."""
 TURN_S: Final = 30.0
@@ -41,6 +46,9 @@ TURN_S: Final = 30.0
 class CampaignService:
     """The campaigns of a road."""
 
+    listener: "BounceListener | None" = None
+    """Takes bounces, while the road runs and its settings say so."""
+
     def __init__(
         self,
         road: Store,
@@ -48,9 +56,12 @@ class CampaignService:
         channels: Sequence[Channel],
         log: Log,
         allowance: Allowance,
+        mail: MailSettings,
     ) -> None:
         self._road = road
         self._log = log
+        self._mail = mail
+        self._links = MailLinks(ring, mail.public_url, mail.bounce_domain)
         self.store = campaign_store(road)
         named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
         defaults = {name: one for name, one in named.items() if one is not None}
@@ -61,8 +72,8 @@ class CampaignService:
         self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
-        self.unsubscribing = Unsubscribing(road, self.store, MailLinks(ring))
-        self.reports = MailReports(road, self.store, MailLinks(ring))
+        self.unsubscribing = Unsubscribing(road, self.store, self._links)
+        self.reports = MailReports(road, self.store, self._links)
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance, road
@@ -73,6 +84,19 @@ class CampaignService:
         given."""
         others = [one for one in given if not isinstance(one, Channel)]
         return [*self.addressing.transports, *others]
+
+    def listen(self, spawn: Callable[[Coroutine[object, object, None], str], None]) -> None:
+        """Listen for bounces, where the settings say so."""
+        if not self._mail.bounces:
+            return
+        from postroad.bounces.listener import BounceListener
+
+        where, domain = read_bounces(self._mail.bounces), self._mail.bounce_domain
+        clock = self._road.clock
+        self.listener = BounceListener(
+            where, domain, self._links, self.reports.take, clock, self._log
+        )
+        spawn(self.listener.run(), "bounces")
 
     @asynccontextmanager
     async def sending(

@@ -26,11 +26,12 @@ from postroad.model.errors import BadInput, BadTime
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
-from postroad.ports.suppressions import SuppressionLists
+from postroad.ports.store import Store
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.attachments import AttachmentHolds
 from postroad.verbs.bounding import bounded
-from postroad.verbs.campaign_drafts import CampaignDrafts, MailTemplates
+from postroad.verbs.campaign_drafts import CampaignDrafts, MailTemplates, attachments_of
 from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
 from postroad.verbs.campaign_trials import CampaignTrials, Turn
 from postroad.verbs.credentials import CredentialAdmin, moment_ms
@@ -51,12 +52,13 @@ class CampaignAdmin:
         clock: Clock,
         turn: Turn,
         allowance: Allowance,
-        lists: SuppressionLists,
+        road: Store,
     ) -> None:
         self._allowance = allowance
-        self._lists = lists
+        lists = self._lists = road
         self._find = CampaignFinder(store, clock)
-        self._drafts = CampaignDrafts(store, credentials, allowance, self._find)
+        holds = AttachmentHolds(road)
+        self._drafts = CampaignDrafts(store, credentials, allowance, self._find, holds)
         self._trials = CampaignTrials(store, credentials, self._find, turn, lists)
         self._store = store
         self._credentials = credentials
@@ -77,7 +79,9 @@ class CampaignAdmin:
     ) -> CampaignStatus:
         """Create a draft without recipients. `template` makes the text; a mail has a `subject` and
         may have `html` too. `jobs`: how many senders may work on it at once."""
-        spec = Spec(template, recipient, jobs, halt or HaltRule(), **mail)
+        files = attachments_of(mail.get("attachments", ()))
+        texts = (mail.get("subject", ""), mail.get("html", ""))
+        spec = Spec(template, recipient, jobs, halt or HaltRule(), *texts, files)
         await self._drafts.create(tenant, name, credential, spec)
         return await self.show(name, tenant=tenant)
 
@@ -257,6 +261,7 @@ class CampaignAdmin:
         templates = templates_of(campaign.spec)
         templates.check_parts(channel)
         templates.check(campaign.columns)
+        await self._drafts.hold(campaign)
         return channel
 
     async def _move(

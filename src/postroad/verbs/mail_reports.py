@@ -52,16 +52,18 @@ class MailReports:
         self._campaigns = campaigns
         self._links = links
 
-    async def take(self, raw: bytes, to: str, tenant: str) -> ReportTaken:
-        """Take a mail that came back. `to` is the address that it was sent to, if that is known."""
+    async def take(self, raw: bytes, to: str, tenant: str | None = None) -> ReportTaken:
+        """Take a mail that came back. `to` is the address that it was sent to, if that is known.
+        Without a tenant it may be about a message of any."""
         reports = read_reports(raw)
         suppressed = ignored = 0
         for report in reports:
             known = self._known(report, to)
-            if known is None or not await self._settled(known, report, tenant):
+            owner = None if known is None else await self._settled(known, report, tenant)
+            if known is None or owner is None:
                 ignored += 1
             elif report.kind in REASONS:
-                suppressed += await self._suppressed(known, report, tenant)
+                suppressed += await self._suppressed(known, report, owner)
         return ReportTaken(len(reports), suppressed, ignored)
 
     def _known(self, report: MailReport, to: str) -> _KnownMessage | None:
@@ -73,22 +75,27 @@ class MailReports:
                     return _KnownMessage(number or 0, address)
         return None
 
-    async def _settled(self, known: _KnownMessage, report: MailReport, tenant: str) -> bool:
-        """Note what is reported with the message; False if it is none of the tenant's."""
+    async def _settled(
+        self, known: _KnownMessage, report: MailReport, tenant: str | None
+    ) -> str | None:
+        """Note what is reported with the message. Returns whose it is; None if it is not there, or
+        another tenant's."""
         if known.number >= 0:
             facts = await self._store.message_facts(tenant, known.number)
-            if facts is not None:  # it was sent: that settles it where nobody knew
-                _ = await self._store.settle(tenant, known.number, sent=True)
-            return facts is not None
+            if facts is None:
+                return None
+            owner = facts.queue.tenant  # it was sent: that settles it where nobody knew
+            _ = await self._store.settle(owner, known.number, sent=True)
+            return owner
         campaign, n = campaign_row(known.number)
         found = await self._campaigns.campaign_by_id(campaign)
-        if found is None or found.tenant != tenant:
-            return False
+        if found is None or tenant not in (None, found.tenant):
+            return None
         rows = await self._campaigns.page(campaign, None, n - 1, 1)
         said = (STATUSES[report.kind], report.code)
         if rows and rows[0].n == n:
             _ = await self._campaigns.callback(campaign, n, rows[0].provider_id, *said)  # or later
-        return True
+        return found.tenant
 
     async def _suppressed(self, known: _KnownMessage, report: MailReport, tenant: str) -> int:
         ref = key_text(known.number)

@@ -4,14 +4,9 @@ import asyncio
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Protocol
 
-from msgspec.structs import replace
-
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
 from postroad.engine.replaying import ReplayWorker
-from postroad.model.durations import Duration
-from postroad.model.kept_bodies import kept_ms
-from postroad.model.limits import Limits
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
 
@@ -47,11 +42,6 @@ class LiveEngine:
         """Whether it is trying a message now."""
         engine = self._road.engine
         return engine is not None and engine.sends(number)
-
-
-def run_limits(limits: Limits, keep_bodies: Duration, windows: dict[str, int]) -> Limits:
-    """The limits of a run: those of the settings, with what else the engine works by."""
-    return replace(limits, keep_bodies_ms=kept_ms(keep_bodies), windows=windows)
 
 
 async def deliver(

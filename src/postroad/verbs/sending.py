@@ -33,6 +33,7 @@ from postroad.transports.channels import ChannelTransport
 from postroad.transports.handler import HandlerTransport
 from postroad.verbs.addressing import Addressing, check_named
 from postroad.verbs.allowance import Allowance
+from postroad.verbs.attachments import AttachmentHolds
 from postroad.verbs.known_queues import check_names
 from postroad.verbs.receipts import HandedOver, Receipt, receipts_of
 
@@ -125,6 +126,7 @@ class Sending:
         known = self._queues.get((send.tenant, send.queue))
         queue = known or await self._queue(send.tenant, send.queue)
         drafted = self._draft(send, queue, self._store.clock.now_ms())
+        await self._hold([send], [drafted])
         if not confirm:
             store.hand_over([drafted])
             return HandedOver(to_text(drafted.id), send.queue)
@@ -156,6 +158,7 @@ class Sending:
             drafts = [
                 self._draft(send, queue, now_ms) for send, queue in zip(asked, queues, strict=True)
             ]
+            await self._hold(asked, drafts)
             try:
                 return receipts_of(asked, await intake.put(drafts))
             except QueueGone:
@@ -163,6 +166,14 @@ class Sending:
                 if gone > GONE_MAX:
                     raise
                 self._forget(asked)
+
+    async def _hold(self, asked: Sequence[Send], drafts: Sequence[Draft]) -> None:
+        """Note, before they are stored, which attachments messages need."""
+        if not any(one.blobs for one in drafts):
+            return
+        pairs = zip(asked, drafts, strict=True)
+        needed = [(send.tenant, one.id, one.blobs) for send, one in pairs if one.blobs]
+        await AttachmentHolds(self._store).hold_each(needed)
 
     def _forget(self, sends: Sequence[Send]) -> None:
         """Drop their queues from the cache: one of them was deleted."""
@@ -212,9 +223,11 @@ class Sending:
             await self._check((send,))
             (send,) = await self._addressing.routed((send,))
             queue = await self._queue(send.tenant, send.queue)
-            return send, self._draft(send, queue, self._store.clock.now_ms())
+            drafted = self._draft(send, queue, self._store.clock.now_ms())
+            await self._hold([send], [drafted])
         except PostroadError as error:
             return send, error
+        return send, drafted
 
     async def send_in(self, connection: object, send: Send) -> Receipt:
         """Store a message inside the caller's own open transaction."""
@@ -230,6 +243,7 @@ class Sending:
         while True:
             found = await self._queue_in(self._store, connection, send)
             drafted = self._draft(send, found, self._store.clock.now_ms())
+            await self._hold([send], [drafted])
             try:
                 return receipts_of([send], await self._store.send_in(connection, [drafted]))[0]
             except QueueGone:

@@ -7,6 +7,7 @@ from msgspec import UNSET, Struct, UnsetType, convert, structs
 from postroad.api.request import Request
 from postroad.api.routes.campaigns import FailuresMin, Given, Jobs, Percent, TemplateText
 from postroad.api.routing import drop, fetch, give
+from postroad.model.blobs import Attachment
 from postroad.model.campaign import HaltRule
 from postroad.model.texts import Name
 from postroad.model.tokens import Scope
@@ -21,6 +22,7 @@ class EditRequest(Struct, frozen=True, forbid_unknown_fields=True):
     template: TemplateText | UnsetType = UNSET
     subject: TemplateText | UnsetType = UNSET
     html: TemplateText | UnsetType = UNSET
+    attachments: tuple[Attachment, ...] | UnsetType = UNSET
     recipient: Given | UnsetType = UNSET
     jobs: Jobs | UnsetType = UNSET
     failures_min: FailuresMin | UnsetType = UNSET

@@ -15,6 +15,7 @@ from postroad.api.uploads import file_name, save_upload
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
+from postroad.model.blobs import Attachment
 from postroad.model.campaign import Counts, HaltRule, Recipient
 from postroad.model.texts import ID_MAX, NAME_MAX, TEMPLATE_MAX, Name, QueueName
 from postroad.model.tokens import Scope
@@ -48,6 +49,7 @@ class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
     template: TemplateText = ""
     subject: TemplateText = ""
     html: TemplateText = ""
+    attachments: tuple[Attachment, ...] = ()
     recipient: Given = "recipient"
     jobs: Jobs = 1
     failures_min: FailuresMin = 10
@@ -100,6 +102,7 @@ async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignS
         template=asked.template,
         subject=asked.subject,
         html=asked.html,
+        attachments=asked.attachments,
         recipient=asked.recipient,
         jobs=asked.jobs,
         halt=HaltRule(asked.failures_min, asked.failures_percent),

@@ -1,6 +1,7 @@
 """The PostgreSQL store: what engines do, what users ask, what is kept beside messages."""
 
 from postroad.stores.audit import AuditTable
+from postroad.stores.blobs import BlobTable
 from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.erasing import PostgresErasing
@@ -45,6 +46,7 @@ class PostgresStore(
     StoredHeaders,
     PostgresMailboxes,
     RuleTable,
+    BlobTable,
     TokenTable,
     SuppressionTable,
     PostgresUsage,

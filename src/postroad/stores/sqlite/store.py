@@ -21,6 +21,7 @@ from postroad.model.record import (
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.audit import AuditTable
+from postroad.stores.blobs import BlobTable
 from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.rules import RuleTable
 from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
@@ -237,6 +238,7 @@ class SqliteStore(
     StoredHeaders,
     SqliteMailboxes,
     RuleTable,
+    BlobTable,
     TokenTable,
     SuppressionTable,
     SqliteUsage,

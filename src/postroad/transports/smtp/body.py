@@ -8,12 +8,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
+from postroad.model.blobs import BLOB_BYTES_MAX, NAME
 from postroad.model.errors import BadInput, BodyTooLarge
 from postroad.transports.smtp.headers import ADDRESSES, check_headers, check_text, mailbox
 
 ATTACHMENTS_MAX: Final = 50
-ATTACHMENTS_BYTES_MAX: Final = 18 << 20
-"""As base64 they have 25 MB, which is what large providers take."""
 FILE_NAME_MAX: Final = 200
 TYPE: Final = re.compile(r"[a-z0-9][a-z0-9.+-]{0,63}/[a-z0-9][a-z0-9.+-]{0,126}", re.IGNORECASE)
 CID: Final = re.compile(r"[A-Za-z0-9._@-]{1,100}")
@@ -21,13 +20,16 @@ SUBJECT_MAX: Final = 500
 
 
 class AttachmentSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """An attachment, its content in base64."""
+    """An attachment: a stored one by its id, or its content in base64."""
 
-    content: str
+    id: str = ""
+    content: str = ""
     name: str = ""
     type: str = "application/octet-stream"
     cid: str = ""
     """Shown inside the HTML as <img src="cid:…">."""
+    size: int = 0
+    """As `attachments.put` said it; nobody looks at it."""
 
 
 class MailBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,22 +88,24 @@ def check_attachments(body: MailBody) -> None:
         raise BadInput(f"{len(body.attachments)} attachments: at most {ATTACHMENTS_MAX}")
     for number, one in enumerate(body.attachments, 1):
         what = f"attachment {number}"
-        check_file(what, one.name, one.type)
-        if one.cid and not CID.fullmatch(one.cid):
-            raise BadInput(f"{what}: cid {one.cid[:60]!r}: give letters, digits, and . _ @ -")
+        check_file(what, one.name, one.type, one.cid)
+        if bool(one.id) == bool(one.content) or (one.id and not NAME.fullmatch(one.id)):
+            raise BadInput(f"{what}: give the `id` of a stored one, or its `content` in base64")
     cids = [one.cid for one in body.attachments if one.cid]
     if len(set(cids)) < len(cids):
         raise BadInput("two attachments have the same cid")
     _check_contents(body)
 
 
-def check_file(what: str, name: str, kind: str) -> None:
+def check_file(what: str, name: str, kind: str, cid: str = "") -> None:
     """Check the name and type of a file; BadInput says what is wrong."""
     if len(name) > FILE_NAME_MAX or "/" in name or "\\" in name:
         raise BadInput(f"{what}: its name is too long, or has a slash in it")
     _ = check_text(f"the name of {what}", name)  # whether it can stand in a header
     if not TYPE.fullmatch(kind) or kind.lower().startswith(("multipart/", "message/")):
         raise BadInput(f"{what}: {kind[:60]!r} is no type, as image/png")
+    if cid and not CID.fullmatch(cid):
+        raise BadInput(f"{what}: cid {cid[:60]!r}: give letters, digits, and . _ @ -")
 
 
 def _check_contents(body: MailBody) -> None:
@@ -112,5 +116,5 @@ def _check_contents(body: MailBody) -> None:
             size += len(b64decode(one.content, validate=True))
         except ValueError:
             raise BadInput(f"attachment {number}: its content is no base64") from None
-    if size > ATTACHMENTS_BYTES_MAX:
-        raise BodyTooLarge(f"the attachments have {size} bytes: at most {ATTACHMENTS_BYTES_MAX}")
+    if size > BLOB_BYTES_MAX:
+        raise BodyTooLarge(f"the attachments have {size} bytes: at most {BLOB_BYTES_MAX}")

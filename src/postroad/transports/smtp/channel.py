@@ -1,13 +1,14 @@
 """Mail as a channel: what its credentials need, which lane a recipient's mail takes, and sessions
 for lanes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.blobs import Attachment
 from postroad.model.credential import (
     BadCredential,
     Credential,
@@ -28,7 +29,7 @@ from postroad.transports.smtp.body import check_body, read_body
 from postroad.transports.smtp.connections import Connections
 from postroad.transports.smtp.dkim import DkimKey, read_keys
 from postroad.transports.smtp.headers import mailbox
-from postroad.transports.smtp.making import Links, MailMaker
+from postroad.transports.smtp.making import FetchBlob, Links, MailMaker
 from postroad.transports.smtp.mta_sts import Fetch, StsPolicies
 from postroad.transports.smtp.prepared import read_prepared
 from postroad.transports.smtp.resolver import DnsResolver
@@ -46,6 +47,7 @@ LADDER: Final = Steps(
 TIMEOUT_MS: Final = 1_200_000
 """The engine cuts a try only so late: the transport ends each step itself, and only it knows
 whether the mail can have been taken."""
+PLAIN_MAIL: Final = Measured()
 ANYWHERE: Final = ("0.0.0.0/0", "::/0")
 AHEAD: Final = 8
 """Mails in flight for each connection: one is sent, the starts of the others are written down. One
@@ -62,6 +64,7 @@ class MailParts(Struct, frozen=True):
     clock: Clock
     idle: IdleConnections
     links: Links
+    blob: FetchBlob
     fetch: Fetch
     """Gets a domain's MTA-STS policy."""
     resolve: Resolve | None = None
@@ -136,10 +139,15 @@ class SmtpChannel:
     def measure(self, body: bytes) -> Measured:
         """Check a mail: what is refused here is never stored."""
         if body[:1] == b"{":
-            check_body(read_body(body))
-        else:
-            _ = read_prepared(body)  # whether it is one
-        return Measured()
+            said = read_body(body)
+            check_body(said)
+            return Measured(blobs=tuple(one.id for one in said.attachments if one.id))
+        _ = read_prepared(body)  # whether it is one
+        return PLAIN_MAIL
+
+    def attach(self, body: bytes, attachments: Sequence[Attachment]) -> bytes:
+        """Add stored attachments to the body of a campaign's mail."""
+        return body[:-1] + b',"attachments":' + msgspec.json.encode(attachments) + b"}"
 
     async def site(self, recipient: str, credential: OpenCredential) -> str:
         """Return the relay's name, or that of the site that takes the recipient's mail; of a domain
@@ -161,7 +169,7 @@ class SmtpChannel:
             guard = self._guard if credential.spec.server else self._trusting
             way = RelayWay(relay, guard, lane.tenant)
         sender = credential.spec.sender or parts.settings.sender
-        maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links)
+        maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links, parts.blob)
         connections = Connections(relay.options.sessions, relay.options.mails, parts.idle)
         return MailSession(way.servers, connections, maker, parts.clock, relay=not relay.direct)
 

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from postroad.model.credential import BadCredential
 from postroad.model.entities import Message, Queue
-from postroad.model.errors import BadInput, BadUrl
+from postroad.model.errors import BadInput, BadUrl, StoreError
 from postroad.model.outcome import (
     Kind,
     Outcome,
     ProviderAnswer,
     failed,
+    later,
     rejected,
     unknown,
     unreachable,
@@ -33,6 +34,8 @@ from postroad.transports.webhook.resolving import Unresolved
 
 TRIED_MAX: Final = 6
 """Addresses that one try goes to until one answers."""
+AGAIN_MS: Final = 10_000
+"""After so long a mail is tried again whose attachments the store could not give."""
 LOOKING_S: Final = 120.0
 """After so long no further address is tried."""
 
@@ -62,11 +65,14 @@ class MailSession:
     async def send(self, _queue: Queue, message: Message) -> Outcome:
         """Make one try, at the first server that speaks with us."""
         try:
-            mail = self._maker.make(message, self._clock.now_ms() // 1000)
-            servers = await self._servers(mail.envelope.recipient.rpartition("@")[2])
+            servers = await self._servers(recipient_of(message).rpartition("@")[2])
         except (BadInput, NoMail, Unresolved) as error:
             return _not_sent(error, relay=self._relay)
         async with self._connections.place():
+            try:  # here, so that no more large mails are in memory than are sent at once
+                mail = await self._maker.make(message, self._clock.now_ms() // 1000)
+            except (BadInput, StoreError) as error:
+                return _not_sent(error, relay=self._relay)
             return await self._send(mail, servers)
 
     async def prepare(self, _queue: Queue, message: Message) -> Outcome | None:
@@ -161,11 +167,13 @@ def _shown(server: Server) -> str:
     return f"{server.host}[{server.address}]:{server.port}"
 
 
-def _not_sent(error: BadInput | NoMail | Unresolved, *, relay: bool) -> Outcome:
+def _not_sent(error: BadInput | NoMail | Unresolved | StoreError, *, relay: bool) -> Outcome:
     """Make the outcome of a try that spoke with nobody: it says nothing about the lane's server,
     unless that is the relay."""
     why, code = str(error), ""
-    if isinstance(error, Unresolved):
+    if isinstance(error, StoreError):
+        outcome, about = later(f"its attachments cannot be read: {why}", after_ms=AGAIN_MS), "store"
+    elif isinstance(error, Unresolved):
         outcome, about = unreachable(why) if relay else failed(why), "dns"
     elif isinstance(error, BadUrl):
         outcome, about = failed(why), "forbidden"

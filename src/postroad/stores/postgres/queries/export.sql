@@ -136,6 +136,14 @@ select m.campaign_id as k1, m.n as k2, c.name as campaign, m.n, m.line, m.recipi
 select c.id as k1, 0 as k2, c.name, c.kind as channel, c.spec, c.created_at
   from postroad.credential c where c.tenant = $1 and $2::text = '' and c.id > $3 and $4::bigint >= 0 order by c.id limit $5
 
+-- name: export_attachment
+-- Read a tenant's attachments, or those of messages that name a recipient, without their contents.
+select b.id as k1, 0 as k2, b.blob as attachment, b.size, b.used_at from postroad.blob b
+ where b.tenant = $1 and b.id > $3 and $4::bigint >= 0 and ($2::text = '' or b.blob in (
+   select u.blob from postroad.message_recipient r join postroad.blob_use u on u.holder = r.message_id
+    where r.recipient = $2 and u.tenant = $1))
+ order by b.id limit $5
+
 -- name: export_suppression
 -- Read a tenant's suppression list.
 select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from postroad.suppression s

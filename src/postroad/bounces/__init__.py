@@ -1,0 +1,1 @@
+"""The listener for bounces and complaints: a small SMTP or LMTP server that takes no other mail."""
