@@ -71,7 +71,7 @@ def publish_kills(
         for each in running:
             _kill(each)
     report.published = published
-    asyncio.run(_drain(dsn))
+    asyncio.run(drain(dsn))
     _judge(report, ledgers, receiver)
     return report
 
@@ -99,7 +99,7 @@ def _lines(ledgers: list[Path]) -> int:
     return sum(len(ledger.read_bytes().splitlines()) for ledger in ledgers)
 
 
-async def _drain(dsn: str) -> None:
+async def drain(dsn: str) -> None:
     """Deliver what is left, also of workers that were killed."""
     async with make_road(dsn) as road:
         running = asyncio.ensure_future(road.run())

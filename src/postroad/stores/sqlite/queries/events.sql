@@ -20,6 +20,22 @@ on conflict (id) do update
        failing_since = excluded.failing_since, version = excluded.version, expires_at = excluded.expires_at
  where version = excluded.version - 1
 
+-- name: endpoint_version
+-- Read how often an endpoint was changed.
+select version from endpoint where id = ?1
+
+-- name: queue_lane_move
+-- Let another lane serve a queue.
+update queue_lane set lane_id = ?2 where queue_id = ?1
+
+-- name: rungs_move
+-- Move a queue's rungs to another lane.
+update rung set lane_id = ?2 where queue_id = ?1
+
+-- name: dead_move
+-- Let a queue's dead messages be replayed on another lane.
+update dead set lane_id = ?2 where queue_id = ?1
+
 -- name: endpoint_delete
 -- Delete an endpoint; answers its queue.
 delete from endpoint where tenant = ?1 and id = ?2 returning queue_id
