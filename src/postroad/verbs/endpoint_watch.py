@@ -85,11 +85,16 @@ class EndpointWatch:
 
     async def _write(self, store: EventStore, hours: Sequence[EndpointHour]) -> None:
         self._unwritten += hours
-        if not self._unwritten:
-            return
-        rows = list(self._unwritten)
-        await store.endpoint_count(rows)
-        del self._unwritten[: len(rows)]
+        while self._unwritten:
+            rows, self._unwritten = _apart(self._unwritten)
+            try:
+                await store.endpoint_count(rows)
+            except BaseException:
+                self._unwritten = rows + self._unwritten
+                raise
+            await self._judge_all(store, rows)
+
+    async def _judge_all(self, store: EventStore, rows: Sequence[EndpointHour]) -> None:
         failing = {one.queue for one in rows if one.failing_since_ms}
         ended = {one.queue for one in rows if one.succeeded}
         if failing:
@@ -157,3 +162,13 @@ class EndpointWatch:
         if tenant not in self._rules:
             self._rules[tenant] = await store.endpoint_rules(tenant)
         return self._rules[tenant]
+
+
+def _apart(hours: Sequence[EndpointHour]) -> tuple[list[EndpointHour], list[EndpointHour]]:
+    """The first part of each endpoint and hour, and the rest: a statement writes a row once."""
+    first: dict[tuple[int, int], EndpointHour] = {}
+    rest = []
+    for one in hours:
+        if first.setdefault((one.queue, one.at_ms), one) is not one:
+            rest.append(one)
+    return list(first.values()), rest

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
+from postroad.engine.replaying import ReplayWorker
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.endpoint_watch import EndpointWatch
@@ -48,18 +49,19 @@ async def deliver(
     engine: Engine,
     worker: CampaignWorker,
     scheduler: Scheduler | None,
+    replays: ReplayWorker | None,
     watch: EndpointWatch,
     *,
     until_idle: bool,
 ) -> None:
-    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
-    and timetables have nothing due."""
+    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns,
+    replays and timetables have nothing due."""
     engine.spawn(watch.run(engine.recorder.endpoints), "endpoint watch")
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped
         return
-    await _first_of(stopped, _idle(worker, scheduler))
+    await _first_of(stopped, _idle(worker, scheduler, replays))
     await engine.until_idle()
 
 
@@ -69,9 +71,13 @@ async def end_figures(engine: Engine, watch: EndpointWatch) -> None:
     await watch.end(engine.recorder.endpoints)
 
 
-async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:
+async def _idle(
+    worker: CampaignWorker, scheduler: Scheduler | None, replays: ReplayWorker | None
+) -> None:
     if scheduler is not None:
         await scheduler.caught_up.wait()
+    if replays is not None:
+        await replays.idle.wait()
     await worker.idle.wait()
 
 

@@ -1,9 +1,5 @@
 -- The life of endpoints: states, spells of failures, counts by the hour.
 
--- name: endpoint_version
--- Read the version of an endpoint.
-select version from endpoint where id = ?1
-
 -- name: endpoint_turn
 -- Change the life of an endpoint.
 update endpoint
