@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from postroad.model.endpoint import EndpointSet, endpoint_id
+from postroad.model.endpoint import ENABLED, EndpointSet, endpoint_id
 from postroad.model.errors import StoreError, TenantFull
 from postroad.model.event import EventRow
 from postroad.model.ids import IdSequence, first_after
@@ -66,7 +66,8 @@ class EventWalk:
         """Read the endpoints that a replay sends to; Stopped when there is none."""
         wanted = job.spec.endpoint
         found = await self._store.endpoint_set(job.tenant)
-        entries = [one for one in found.endpoints if wanted in (0, one.row.id)]
+        enabled = [one for one in found.endpoints if one.row.life.state == ENABLED]
+        entries = [one for one in enabled if wanted in (0, one.row.id)]
         if wanted and not entries:
             raise Stopped(*await self._gone(job.tenant, wanted))
         filtered = any(SPEC.decode(one.row.spec).filter is not None for one in entries)
