@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.access import Auth, ClientTls
 from postroad.model.entities import Policy
 from postroad.model.near_names import NamesChecked
 from postroad.model.texts import HeaderName
@@ -28,6 +29,10 @@ class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
     connect_timeout_ms: int = 5_000
     timeout_ms: int = 15_000
     """From the start of a try to the end of its answer."""
+    proxy: str = ""
+    """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT."""
+    tenant_proxies: tuple[str, ...] = ()
+    """The same for some tenants, each as TENANT=PROXY; TENANT=none is no proxy."""
 
 
 class HeaderNames(Struct, frozen=True):
@@ -57,6 +62,9 @@ class HookSecrets(Struct, frozen=True):
     headers: dict[str, str] = {}
     ending: tuple[tuple[str, int], ...] = ()
     """Secrets that were replaced and sign until a time."""
+    auth: Auth | None = None
+    """What requests are authorized with."""
+    tls: ClientTls | None = None
 
     def live(self, now_ms: int) -> tuple[str, ...]:
         """Return the secrets that sign now, the newest first."""

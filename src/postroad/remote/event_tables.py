@@ -13,6 +13,7 @@ from postroad.remote.client import RemoteClient
 from postroad.verbs.endpoint_facts import EndpointFacts
 from postroad.verbs.events import EventContent, EventFacts, EventReceipt
 
+NONE_MEANS: Final = ("filter", "auth", "tls")
 TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap", "expires_in")
 
 
@@ -28,8 +29,8 @@ def _seconds(args: Args) -> Args:
 
 
 async def _change(client: RemoteClient, args: Args) -> EndpointFacts:
-    """Change an endpoint. No filter at all is said, since None means something here."""
-    none: Args = {"filter": None} if "filter" in args and args["filter"] is None else {}
+    """Change an endpoint. What is None is said, since that means something here."""
+    none: Args = {name: None for name in NONE_MEANS if name in args and args[name] is None}
     if not args["url"]:
         del args["url"]
     call = VerbCall("PATCH", "/v1/endpoints/{id}", shape=lambda given: _seconds(given) | none)
@@ -90,4 +91,12 @@ EVENTS: Final[Verbs] = {
     "publish": _publish,
     "list": VerbCall("GET", "/v1/events"),
     "get": _event,
+}
+REPLAYS: Final[Verbs] = {
+    "start": VerbCall("POST", "/v1/replays"),
+    "get": VerbCall("GET", "/v1/replays/{id}"),
+    "list": VerbCall("GET", "/v1/replays"),
+    "pause": VerbCall("POST", "/v1/replays/{id}/pause", again=True),
+    "resume": VerbCall("POST", "/v1/replays/{id}/resume", again=True),
+    "cancel": VerbCall("POST", "/v1/replays/{id}/cancel"),
 }

@@ -38,10 +38,13 @@ ERASED: Final[Mapping[str, str]] = {
     "endpoint": "access",
     "event": "events",
     "event_key": "events",
+    "event_message": "events",
+    "replay": "access: nothing of the tenant is sent again",
     "event_set": "its row stays: a version that is used again would let old matches in",
     "blob": "blobs; of a recipient those that only its messages use",
     "blob_use": "blobs, with its message",
     "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
+    "mail_report": "reports",
     "letter": "mailboxes",
     "mailbox": "mailboxes",
     "queue": "queues",
@@ -143,13 +146,14 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
     cancelled."""
     whose = (job.subject.tenant, job.subject.recipient)
     yield ErasureQuery("set_raise", (job.subject.tenant,))
-    endpoints = yield ErasureQuery("erase_endpoint", whose)
+    erased = {"endpoint": (yield ErasureQuery("erase_endpoint", whose))}
+    erased["replay"] = yield ErasureQuery("erase_replay", whose)
     if job.subject.recipient:
-        return Erased({"endpoint": endpoints})
-    tokens = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
+        return Erased(erased)
+    erased["token"] = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
     yield ErasureQuery("erase_stop_campaigns", (job.subject.tenant, now_ms))
     yield ErasureQuery("erase_stop_jobs", (job.subject.tenant,))
-    return Erased({"token": tokens, "endpoint": endpoints})
+    return Erased(erased)
 
 
 def messages(_job: ErasureJob, _now_ms: int) -> Slice:
@@ -222,7 +226,7 @@ def events(job: ErasureJob, _now_ms: int) -> Slice:
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("event_key", "event"):
+    for table in ("event_key", "event_message", "event"):
         values = (job.subject.tenant, _before(job), SLICE)
         erased[table] = yield ErasureQuery(f"erase_{table}", values)
     return Erased(erased, 0 if any(erased.values()) else None)
@@ -287,6 +291,16 @@ def suppressions(job: ErasureJob, _now_ms: int) -> Slice:
     yield ErasureQuery("erase_suppression_digest", (tenant, address, erased_form(tenant, address)))
     count = yield ErasureQuery("erase_suppression_of", (tenant, address))
     return Erased({"suppression": count})
+
+
+def reports(job: ErasureJob, _now_ms: int) -> Slice:
+    """What was reported about messages."""
+    tenant, recipient = job.subject.tenant, job.subject.recipient
+    address = list_address(recipient)
+    if recipient and not address:
+        return Erased({})
+    count = yield ErasureQuery("erase_mail_report", (tenant, address, SLICE))
+    return Erased({"mail_report": count}, 0 if count else None)
 
 
 def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
@@ -356,6 +370,7 @@ STEPS: Final = {
     "blobs": blobs,
     "recipients": recipients,
     "suppressions": suppressions,
+    "reports": reports,
     "mailboxes": mailboxes,
     "queues": queues,
     "limits": limits,

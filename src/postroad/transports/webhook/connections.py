@@ -14,10 +14,15 @@ from typing import Final, Protocol, cast
 
 from msgspec import Struct
 
-from postroad.model.errors import Shortage
+from postroad.model.access import ClientTls
+from postroad.model.egress import EgressProxy
+from postroad.model.errors import BadInput, Shortage
+from postroad.transports.webhook.client_tls import tls_context
+from postroad.transports.webhook.faults import Fault, reason_of, tls_fault
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader
 from postroad.transports.webhook.resolving import check_descriptors
 from postroad.transports.webhook.target import Target
+from postroad.transports.webhook.tunnel import open_tunnel
 
 IDLE_S: Final = 4.0
 """Many servers close an idle connection after 5 s; sent at that moment a request is in doubt."""
@@ -25,16 +30,6 @@ IDLE_SHARE: Final = 4
 IDLE_MAX: Final = 4_096
 """Idle ones have so large a part of the process's file descriptors, and no more than this."""
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-class Fault(Exception):
-    """A request got no answer. `name` is the fault's class in the log; `sent`: the request may have
-    left."""
-
-    def __init__(self, name: str, said: str = "", *, sent: bool) -> None:
-        super().__init__(said)
-        self.name = name
-        self.sent = sent
 
 
 class HttpAnswer(Struct, frozen=True):
@@ -123,7 +118,7 @@ class Connection(asyncio.Protocol):
         """The connection ended."""
         self._gone(self)
         if isinstance(error, ssl.SSLError):
-            self._fail(Fault("tls", str(error), sent=True))
+            self._fail(tls_fault(error))
         elif error is None:
             self._fail(Fault("closed", sent=True))
         else:
@@ -207,8 +202,18 @@ class IdleConnections:
 class ConnectionPool:
     """The connections to one vetted address. They cannot reach any other."""
 
-    def __init__(self, target: Target, address: str, all_idle: IdleConnections) -> None:
+    def __init__(
+        self,
+        target: Target,
+        address: str,
+        all_idle: IdleConnections,
+        tls: ClientTls | None = None,
+        proxy: EgressProxy | None = None,
+    ) -> None:
         self._target = target
+        self._proxy = proxy
+        self._own_tls = tls
+        self._context: ssl.SSLContext | None = None
         self._address = address
         self._all_idle = all_idle
         self._idle: deque[Connection] = deque()
@@ -250,7 +255,9 @@ class ConnectionPool:
         try:
             async with asyncio.timeout(limit_s):
                 if target.scheme == "https":
-                    tls = trust() if trust.cache_info().currsize else await asyncio.to_thread(trust)
+                    tls = await self._trusted()
+                if self._proxy is not None:
+                    return await self._connect_through(self._proxy, tls)
                 # An address, not a name: nobody is asked where it is, so nobody can lie about it.
                 _, connection = await self._loop.create_connection(
                     lambda: Connection(self._put, self._gone),
@@ -266,6 +273,36 @@ class ConnectionPool:
                 raise lacks from None
             raise Fault(*reason_of(error), sent=False) from None
         return connection
+
+    async def _connect_through(self, proxy: EgressProxy, tls: ssl.SSLContext | None) -> Connection:
+        """Make a connection in a tunnel."""
+        transport = await open_tunnel(proxy, self._target)
+        connection = Connection(self._put, self._gone)
+        secured: asyncio.Transport | None = transport
+        try:
+            if tls is None:
+                transport.set_protocol(connection)
+            else:
+                host = self._target.host
+                secured = await self._loop.start_tls(
+                    transport, connection, tls, server_hostname=host
+                )
+            connection.connection_made(cast("asyncio.Transport", secured))
+        except BaseException:
+            transport.abort()
+            raise
+        return connection
+
+    async def _trusted(self) -> ssl.SSLContext:
+        """The system's certificates, or what this endpoint's owner set."""
+        if self._own_tls is None:
+            return trust() if trust.cache_info().currsize else await asyncio.to_thread(trust)
+        try:
+            if self._context is None:
+                self._context = await asyncio.to_thread(tls_context, self._own_tls)
+        except BadInput as error:
+            raise Fault("certificate", str(error), sent=False) from None
+        return self._context
 
     def close(self) -> None:
         """Close idle connections now, and those in use when their answer has come."""
@@ -308,16 +345,3 @@ def trust() -> ssl.SSLContext:
         check_descriptors()  # without one none is read, and nobody would be trusted for ever
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def reason_of(error: Exception) -> tuple[str, str]:
-    """Name the fault that an exception of a socket is, and what it says."""
-    if isinstance(error, TimeoutError):
-        return "connect_timeout", ""
-    if isinstance(error, ConnectionRefusedError):
-        return "refused", ""
-    if isinstance(error, ssl.SSLError | ssl.CertificateError):
-        return "tls", str(error)
-    if isinstance(error, ConnectionError):
-        return "reset", ""
-    return "other", str(error)

@@ -201,7 +201,7 @@ update postroad.campaign c
    set total = c.total - 1, sent = c.sent - (g.state = 'sent')::int, failed = c.failed - (g.state = 'failed')::int,
        uncertain = c.uncertain - (g.state = 'uncertain')::int,
        suppressed = c.suppressed - (g.state = 'suppressed')::int,
-       undelivered = c.undelivered - (g.status in ('undelivered', 'failed', 'canceled'))::int
+       undelivered = c.undelivered - (g.status in ('bounced', 'undelivered', 'failed', 'canceled'))::int
   from gone g where c.id = $1
 
 -- name: erase_suppression
@@ -217,6 +217,11 @@ on conflict do nothing
 -- name: erase_suppression_of
 -- Delete a recipient from a suppression list.
 delete from postroad.suppression where address = $2 and tenant = $1
+
+-- name: erase_mail_report
+-- Delete a slice of what was reported to a tenant, about everybody or about one recipient.
+delete from postroad.mail_report
+ where id in (select id from postroad.mail_report where tenant = $1 and ($2::text = '' or address = $2) order by id limit $3)
 
 -- name: erase_letter
 -- Delete letters in mailboxes.
@@ -288,6 +293,16 @@ delete from postroad.endpoint
 -- Delete keys of a tenant's publishes.
 delete from postroad.event_key
  where (tenant, key) in (select tenant, key from postroad.event_key where tenant = $1 and event_id < $2 limit $3)
+
+-- name: erase_event_message
+-- Delete what says which messages replays made of a tenant's events.
+delete from postroad.event_message
+ where (event_id, message_id) in (select x.event_id, x.message_id from postroad.event e join postroad.event_message x on x.event_id = e.id
+                                   where e.tenant = $1 and e.id < $2 limit $3)
+
+-- name: erase_replay
+-- Delete a tenant's replays, or those of one queue.
+delete from postroad.replay where tenant = $1 and ($2::text = '' or queue = $2)
 
 -- name: erase_event
 -- Delete a tenant's events.

@@ -174,7 +174,7 @@ update campaign
    set total = total - 1, sent = sent - (m.state = 'sent'), failed = failed - (m.state = 'failed'),
        uncertain = uncertain - (m.state = 'uncertain'),
        suppressed = suppressed - (m.state = 'suppressed'),
-       undelivered = undelivered - (m.status in ('undelivered', 'failed', 'canceled'))
+       undelivered = undelivered - (m.status in ('bounced', 'undelivered', 'failed', 'canceled'))
   from campaign_message m
  where campaign.id = ?1 and m.campaign_id = ?1 and m.n = ?2
    and not exists (select 1 from campaign_op o where o.campaign_id = ?1 and o.n = ?2)
@@ -205,6 +205,11 @@ on conflict do nothing
 -- name: erase_suppression_of
 -- Delete a recipient from a suppression list.
 delete from suppression where address = ?2 and tenant = ?1
+
+-- name: erase_mail_report
+-- Delete a slice of what was reported to a tenant, about everybody or about one recipient.
+delete from mail_report
+ where id in (select id from mail_report where tenant = ?1 and (?2 = '' or address = ?2) order by id limit ?3)
 
 -- name: erase_letter
 -- Delete letters in mailboxes.
@@ -275,6 +280,16 @@ delete from endpoint
 -- Delete keys of a tenant's publishes.
 delete from event_key
  where (tenant, key) in (select tenant, key from event_key where tenant = ?1 and event_id < ?2 limit ?3)
+
+-- name: erase_event_message
+-- Delete what says which messages replays made of a tenant's events.
+delete from event_message
+ where (event_id, message_id) in (select x.event_id, x.message_id from event e join event_message x on x.event_id = e.id
+                                   where e.tenant = ?1 and e.id < ?2 limit ?3)
+
+-- name: erase_replay
+-- Delete a tenant's replays, or those of one queue.
+delete from replay where tenant = ?1 and (?2 = '' or queue = ?2)
 
 -- name: erase_event
 -- Delete a tenant's events.
