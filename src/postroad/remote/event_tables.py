@@ -90,5 +90,14 @@ async def _event(client: RemoteClient, args: Args) -> EventContent:
 EVENTS: Final[Verbs] = {
     "publish": _publish,
     "list": VerbCall("GET", "/v1/events"),
+    "unmatched": VerbCall("GET", "/v1/events:unmatched"),
     "get": _event,
+}
+REPLAYS: Final[Verbs] = {
+    "start": VerbCall("POST", "/v1/replays"),
+    "get": VerbCall("GET", "/v1/replays/{id}"),
+    "list": VerbCall("GET", "/v1/replays"),
+    "pause": VerbCall("POST", "/v1/replays/{id}/pause", again=True),
+    "resume": VerbCall("POST", "/v1/replays/{id}/resume", again=True),
+    "cancel": VerbCall("POST", "/v1/replays/{id}/cancel"),
 }

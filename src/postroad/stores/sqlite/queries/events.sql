@@ -82,6 +82,10 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 select id, tenant, type, x'' as body, channels, made_at, first_message, last_message, matched
   from event where tenant = ?1 and id < ?2 order by id desc limit ?3
 
+-- name: events_unmatched
+-- Count a tenant's kept events that no endpoint matched, by type, with the last one of each.
+select type, count(*), max(id) from event where tenant = ?1 and matched = 0 group by type order by type
+
 -- name: event_read
 -- Read an event with its body, of a tenant or of any.
 select id, tenant, type, body, channels, made_at, first_message, last_message, matched
@@ -93,12 +97,18 @@ delete from event_key
  where (tenant, key) in (select tenant, key from event_key where expires_at <= ?1 limit ?2)
 
 -- name: events_retain
--- Delete events from before an id that no message in their range can need any more: none is unfinished,
--- dead, or kept.
+-- Delete events from before an id that no message of theirs can need any more: none is unfinished, dead, or
+-- kept.
 delete from event where id in (
   select e.id from event e
    where e.id < ?1
      and not exists (select 1 from message m where m.id between e.first_message and e.last_message)
      and not exists (select 1 from dead d where d.id between e.first_message and e.last_message)
      and not exists (select 1 from kept_body k where k.id between e.first_message and e.last_message)
+     and not exists (select 1 from event_message x
+                      where x.event_id = e.id
+                        and (exists (select 1 from message where id = x.message_id)
+                             or exists (select 1 from dead where id = x.message_id)
+                             or exists (select 1 from kept_body where id = x.message_id)))
    order by e.id limit ?2)
+returning id
