@@ -51,13 +51,21 @@ class MailMaker:
     """Makes the mails of one credential."""
 
     def __init__(
-        self, tenant: str, sender: str, keys: Sequence[DkimKey], links: Links, blob: FetchBlob
+        self,
+        tenant: str,
+        sender: str,
+        keys: Sequence[DkimKey],
+        links: Links,
+        blob: FetchBlob,
+        mark: str = "",
     ) -> None:
+        """`mark` is a header for the reference that the provider gives back, if it wants one."""
         self._tenant = tenant
         self._sender = sender
         self._keys = keys
         self._links = links
         self._blob = blob
+        self._mark = mark
 
     async def make(self, message: Message, now_s: int) -> Outgoing:
         """Make the mail of a message; BadInput says why it cannot be sent."""
@@ -88,13 +96,14 @@ class MailMaker:
             if not sender:
                 raise BadInput("nobody is named as sender: give `from`, or set mail.sender")
             headers = self._bulk_headers(message.id, ref, recipient, sender) | _own_headers(said)
+            headers |= self._marks(reference)
             head = MailHead(sender, said.to or recipient, reference, now_s, headers)
             text = MailText(said.subject, said.text, said.html, tuple(parts))
             header, body = build(head, text)
         else:
             mail = read_prepared(message.body)
             sender, body = mail.sender().address, mail.body
-            more = self._bulk_headers(message.id, ref, recipient, sender)
+            more = self._bulk_headers(message.id, ref, recipient, sender) | self._marks(reference)
             header = mail.header(reference, now_s, more)
         envelope = MailEnvelope(
             self._links.return_path(ref, recipient) or mailbox(sender).address,
@@ -104,6 +113,9 @@ class MailMaker:
             eight_bit=not body.isascii(),
         )
         return Outgoing(envelope, wire(signature(self._keys, header, body, now_s), header, body))
+
+    def _marks(self, reference: str) -> dict[str, str]:
+        return {self._mark: reference} if self._mark else {}
 
     def _bulk_headers(self, number: int, ref: str, recipient: str, sender: str) -> dict[str, str]:
         """What providers ask of mails to many: how to leave, and whose they are."""
