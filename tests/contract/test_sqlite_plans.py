@@ -19,6 +19,7 @@ from tests.contract.rigs import SqliteRig
 WALKS: Final = {
     "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
+    "endpoint_write": "the only row is the one that it writes",
     "claim_times": "the walks are over the levels and pools that are asked for",
     "counts": "asked by people, never by the engine",
     "credential_delete": "asked by people, over campaigns",

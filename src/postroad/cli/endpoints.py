@@ -133,7 +133,7 @@ def change(
     id: Id,  # noqa: A002
     settings: EndpointSettings,
     access: AccessSettings,
-    url: Annotated[str | None, Option(help="Another URL on the same server.")] = None,
+    url: Annotated[str | None, Option(help="Another URL: what waits goes there.")] = None,
 ) -> None:
     """Change an endpoint; options that are not given keep their values."""
     data = _given(settings) | access_data(access) | ({"url": url} if url else {})

@@ -27,6 +27,7 @@ from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
+from postroad.ports.bell import LEAVE
 from postroad.ports.clock import Chance
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
@@ -254,9 +255,12 @@ class Engine:
         self._pump(worker)
 
     def on_recall(self, lane: int, number: int) -> None:
-        """A message of a lane of ours is to be cancelled."""
+        """A message of a lane of ours is to be cancelled, or the lane to be given back."""
         worker = self.lanes.get(lane)
-        if worker is not None:
+        if worker is not None and number == LEAVE:
+            worker.leave()
+            self._pump(worker)
+        elif worker is not None:
             self._recaller.recall(worker, number)
 
     def on_expiry(self, at_ms: int) -> None:

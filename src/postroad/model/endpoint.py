@@ -2,6 +2,7 @@
 matched against."""
 
 import re
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
@@ -55,6 +56,16 @@ class EndpointRow(Struct, frozen=True):
     version: int
     expires_at_ms: int = NEVER
     """When it is deleted."""
+
+
+class MoveState(StrEnum):
+    """What became of the move of an endpoint's queue to another lane."""
+
+    moved = "moved"
+    owned = "owned"
+    """Its lane has an owner, who was asked to give it back: move it again in a moment."""
+    changed = "changed"
+    """Nothing was done: it is not of the version before this one any more."""
 
 
 class EndpointEntry(Struct, frozen=True):

@@ -1,6 +1,9 @@
 """The bell: wake-ups from the store to the engines that listen."""
 
-from typing import Protocol
+from typing import Final, Protocol
+
+LEAVE: Final = -1
+"""In place of a message to be cancelled: the lane itself is wanted, and given back."""
 
 
 class Listener(Protocol):
@@ -13,7 +16,7 @@ class Listener(Protocol):
         """A lane of yours got a message, or something of it changed (rung 0)."""
 
     def on_recall(self, lane: int, number: int) -> None:
-        """A message of a lane of yours is to be cancelled."""
+        """A message of a lane of yours is to be cancelled; LEAVE: the lane is to be given back."""
 
     def on_expiry(self, at_ms: int) -> None:
         """Something expires then, perhaps sooner than you thought."""

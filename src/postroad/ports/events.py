@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from postroad.model.endpoint import EndpointEntry, EndpointRow, EndpointSet
+from postroad.model.endpoint import EndpointEntry, EndpointRow, EndpointSet, MoveState
+from postroad.model.entities import LaneKey
 from postroad.model.event import EventRow, Publish, Published
 from postroad.model.event_types import EventType, EventTypes
 from postroad.model.webhook import HookRow
@@ -15,6 +16,10 @@ class EndpointStore(Protocol):
     async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
         """Store an endpoint and the settings of its queue in one transaction; False when it is not
         of the version before this one any more."""
+
+    async def endpoint_move(self, row: EndpointRow, hook: HookRow, lane: LaneKey) -> MoveState:
+        """Store an endpoint and move its queue to this lane, with all that waits or is dead, in one
+        transaction. While the lane that it has is owned, its owner is asked to give it back."""
 
     async def endpoint_drop(self, tenant: str, number: int) -> bool:
         """Delete an endpoint and the settings of its queue; False when there is none."""

@@ -19,7 +19,7 @@ class Ring(Struct, frozen=True, array_like=True, gc=False):
     level: int
     at_ms: int
     recall: int = 0
-    """The id of a message to be cancelled; then only the lane matters."""
+    """The id of a message to be cancelled, or LEAVE; then only the lane matters."""
 
 
 class LocalBell:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Unpack
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.durations import Duration, seconds_of
@@ -14,11 +15,12 @@ from postroad.model.endpoint import (
     EndpointEntry,
     EndpointRow,
     EndpointSpec,
+    MoveState,
     endpoint_id,
     endpoint_number,
     queue_name,
 )
-from postroad.model.entities import DEFAULT_TENANT, Policy
+from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy
 from postroad.model.errors import BadInput, BadKey, Conflict, NotOnRabbitMQ, UnknownEndpoint
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import KeyRing
@@ -55,6 +57,9 @@ SECRET_BYTES: Final = 32
 OVERLAP_S: Final = 86_400.0
 OVERLAP_S_MAX: Final = 90 * 86_400.0
 AGAIN_MAX: Final = 10
+MOVE_S: Final = 45.0
+"""How long a change waits for tries under way: longer than a lease and a try last."""
+ASK_S: Final = 0.1
 NO_EVENTS: Final = (
     "endpoints and events: a broker cannot store an event and its messages in one transaction. Use "
     "a road on PostgreSQL or SQLite, or send to URLs"
@@ -156,17 +161,18 @@ class EndpointAdmin:
         url: str = "",
         **options: Unpack[EndpointOptions],
     ) -> EndpointFacts:
-        """Change an endpoint. What waits stays and goes to the new URL, which must be on the same
-        server."""
+        """Change an endpoint. What waits stays, in its order, and goes to the new URL; to another
+        server it moves when the tries that are under way have ended, for which this waits."""
 
         async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
             row = entry.row
             spec = SPEC.decode(row.spec)
-            if url and url != row.url:
-                self._check_server(row.url, url)
-                await self._transport.vet(url, tenant)
-                hook, row = replace(hook, url=url), replace(row, url=url)
             new, hook, secrets = changed_endpoint(spec, hook, secrets, options)
+            lane = None
+            if url and url != row.url:
+                await self._transport.vet(url, tenant)
+                lane = await self._other_lane(row, url, secrets)
+                hook, row = replace(hook, url=url), replace(row, url=url)
             policy = self._policy(entry.policy, hook, options)
             if policy != entry.policy:
                 changed_queue = (tenant, row.url, policy, "", queue_name(row.id))
@@ -177,7 +183,7 @@ class EndpointAdmin:
             if "expires_in" in options:
                 at_ms = expiry_of(options, self._store.clock.now_ms())
                 row = replace(row, expires_at_ms=at_ms)
-            return replace(row, spec=msgspec.json.encode(new)), hook, secrets
+            return Edited(replace(row, spec=msgspec.json.encode(new)), hook, secrets, lane)
 
         given = access_options(options)
         await check_access(self._transport, tenant, given, self._store.clock.now_ms())
@@ -224,7 +230,7 @@ class EndpointAdmin:
             ending = [(old, ends_ms) for old in secrets.secrets]
             ending += [(old, min(end, ends_ms)) for old, end in secrets.ending if end > now_ms]
             kept = tuple(ending[: LIVE_MAX - 1])
-            return entry.row, hook, replace(secrets, secrets=(secret,), ending=kept)
+            return Edited(entry.row, hook, replace(secrets, secrets=(secret,), ending=kept))
 
         return _with(await self._edit(id, tenant, edit), secret)
 
@@ -243,7 +249,7 @@ class EndpointAdmin:
 
     async def _turn(self, id: str, tenant: str, state: str, reason: str) -> EndpointFacts:  # noqa: A002
         async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
-            return replace(entry.row, state=state, reason=reason), hook, secrets
+            return Edited(replace(entry.row, state=state, reason=reason), hook, secrets)
 
         return await self._edit(id, tenant, edit)
 
@@ -251,13 +257,37 @@ class EndpointAdmin:
         """Change an endpoint as it is now; again when somebody else has changed it meanwhile."""
         for _ in range(AGAIN_MAX):
             entry = await self._find(id, tenant)
-            row, hook, secrets = await edit(entry, *await self._opened(entry))
-            row = replace(row, version=entry.row.version + 1)
-            packed = sealed(row.queue, tenant, hook, secrets, self._ring)
-            if await event_store(self._store).endpoint_put(row, packed):
+            edited = await edit(entry, *await self._opened(entry))
+            row = replace(edited.row, version=entry.row.version + 1)
+            packed = sealed(row.queue, tenant, edited.hook, edited.secrets, self._ring)
+            if await self._put(row, packed, edited.lane):
                 self._transport.endpoints.forget()
                 return await self.get(id, tenant=tenant)
         raise Conflict(f"{id} is being changed by others: nothing was changed; do it again")
+
+    async def _put(self, row: EndpointRow, packed: HookRow, lane: LaneKey | None) -> bool:
+        """Store an endpoint; if its queue moves to another lane, when that can be."""
+        store, clock = event_store(self._store), self._store.clock
+        if lane is None:
+            return await store.endpoint_put(row, packed)
+        until_s = clock.steady_s() + MOVE_S
+        while (state := await store.endpoint_move(row, packed, lane)) is MoveState.owned:
+            if clock.steady_s() >= until_s:
+                raise Conflict(
+                    f"url: the tries of {endpoint_id(row.id)} have not ended within {MOVE_S:g} s, "
+                    "and what waits moves to another server only then: nothing was changed; do it "
+                    "again"
+                )
+            await clock.sleep(ASK_S)
+        return state is MoveState.moved
+
+    async def _other_lane(self, row: EndpointRow, url: str, secrets: HookSecrets) -> LaneKey | None:
+        """The lane of a URL, if it is on another server than the present one."""
+        rules = self._transport.rules
+        if read(url, rules).server == read(row.url, rules).server:
+            return None
+        credential = await credential_of(url, secrets.headers.get("authorization", ""))
+        return replace(self._transport.address(url, row.tenant), credential=credential)
 
     async def _find(self, id: str, tenant: str) -> EndpointEntry:  # noqa: A002
         number = endpoint_number(id)
@@ -296,17 +326,17 @@ class EndpointAdmin:
             policy = replace(policy, keep_bodies_ms=kept_ms(options["keep_bodies"]))
         return policy
 
-    def _check_server(self, old: str, new: str) -> None:
-        rules = self._transport.rules
-        was, now = read(old, rules).server, read(new, rules).server
-        if was != now:
-            raise BadInput(
-                f"url: {now} is another server than {was}, and what waits cannot move there: make "
-                "a new endpoint, and delete this one when its queue is empty"
-            )
+
+class Edited(Struct, frozen=True):
+    """An endpoint as it is to be stored."""
+
+    row: EndpointRow
+    hook: Hook
+    secrets: HookSecrets
+    lane: LaneKey | None = None
+    """Where its queue moves to."""
 
 
-Edited = tuple[EndpointRow, Hook, HookSecrets]
 Edit = Callable[[EndpointEntry, Hook, HookSecrets], Awaitable[Edited]]
 
 

@@ -99,7 +99,7 @@ async def endpoint_show(request: Request, id: str) -> EndpointFacts:  # noqa: A0
 
 @change("/v1/endpoints/{id}", scope=Scope.manage)
 async def endpoint_change(request: Request, id: str, asked: EndpointChange) -> EndpointFacts:  # noqa: A002
-    """Change an endpoint. What waits stays, and a new URL must be on the same server."""
+    """Change an endpoint. What waits stays, and goes to the new URL."""
     endpoints, tenant, options = request.road.endpoints, request.tenant, _given(asked)
     state, reason = options.pop("state", ""), options.pop("reason", "")
     facts = await endpoints.change(id, tenant=tenant, **options)

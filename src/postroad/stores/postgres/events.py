@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
-from postroad.model.endpoint import EndpointRow
+from postroad.model.endpoint import EndpointRow, MoveState
+from postroad.model.entities import LaneKey
 from postroad.model.event import Publish, Published
 from postroad.model.event_types import EventType
 from postroad.model.webhook import HookRow
 from postroad.stores.events import EventTables, type_row
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
+from postroad.stores.statements import Value
 
 
 class PublishAnswer(StoreAnswer, frozen=True):
@@ -21,7 +23,14 @@ class PublishAnswer(StoreAnswer, frozen=True):
     digest: str = ""
 
 
+class MoveAnswer(StoreAnswer, frozen=True):
+    """What became of a move."""
+
+    state: MoveState = MoveState.changed
+
+
 ANSWER: Final = decoder(PublishAnswer)
+MOVED: Final = decoder(MoveAnswer)
 
 
 class PostgresEvents(EventTables, PostgresBase):
@@ -29,11 +38,14 @@ class PostgresEvents(EventTables, PostgresBase):
 
     async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
         """Store an endpoint and the settings of its queue."""
-        values = (row.id, row.tenant, row.queue, row.url, row.spec, row.state, row.reason)
-        times = (row.failing_since_ms, row.made_at_ms, row.version, row.expires_at_ms)
-        settings = (hook.hook, hook.key, hook.sealed)
-        ((done,),) = await self.select("events", "endpoint_put", *values, *times, *settings)
+        ((done,),) = await self.select("events", "endpoint_put", *_values(row, hook))
         return bool(done)
+
+    async def endpoint_move(self, row: EndpointRow, hook: HookRow, lane: LaneKey) -> MoveState:
+        """Store an endpoint, and move its queue to this lane."""
+        to = (lane.server, lane.credential)
+        text = await self._one(self._side, "events", "endpoint_move", *_values(row, hook), *to)
+        return self._read_answer(text, MOVED).state
 
     async def endpoint_drop(self, tenant: str, number: int) -> bool:
         """Delete an endpoint and the settings of its queue."""
@@ -62,3 +74,9 @@ class PostgresEvents(EventTables, PostgresBase):
             digest = bytes.fromhex(said.digest)
             return Published(said.moved, said.id, said.first, said.matched, digest)
         return Published(False, event.id, event.first, event.matched)
+
+
+def _values(row: EndpointRow, hook: HookRow) -> tuple[Value, ...]:
+    values = (row.id, row.tenant, row.queue, row.url, row.spec, row.state, row.reason)
+    times = (row.failing_since_ms, row.made_at_ms, row.version, row.expires_at_ms)
+    return (*values, *times, hook.hook, hook.key, hook.sealed)

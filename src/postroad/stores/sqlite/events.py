@@ -1,15 +1,23 @@
 """Endpoints, event types and events."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
-from postroad.model.endpoint import EndpointRow
+from postroad.model.endpoint import EndpointRow, MoveState
+from postroad.model.entities import LaneKey
 from postroad.model.event import KEY_TTL_MS, Publish, Published, drafts_of
 from postroad.model.event_types import EventType
 from postroad.model.webhook import HookRow
+from postroad.ports.bell import LEAVE
+from postroad.stores.bell import Ring
 from postroad.stores.events import TYPES, EventTables, type_row
-from postroad.stores.sqlite import inbox
+from postroad.stores.sqlite import control, inbox, recording
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
+
+WANTED_MS: Final = 5_000
+"""How long nobody claims a lane that was asked for."""
 
 
 class SqliteEvents(EventTables, SqliteBase):
@@ -18,6 +26,12 @@ class SqliteEvents(EventTables, SqliteBase):
     async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
         """Store an endpoint and the settings of its queue."""
         return await self.write("events", lambda db: _put(db, row, hook), durable=True)
+
+    async def endpoint_move(self, row: EndpointRow, hook: HookRow, lane: LaneKey) -> MoveState:
+        """Store an endpoint, and move its queue to this lane."""
+        now_ms = self.clock.now_ms()
+        move = partial(_move, row=row, hook=hook, key=lane, now_ms=now_ms)
+        return await self.write("events", move, durable=True)
 
     async def endpoint_drop(self, tenant: str, number: int) -> bool:
         """Delete an endpoint and the settings of its queue."""
@@ -53,6 +67,29 @@ def _put(db: Database, row: EndpointRow, hook: HookRow) -> bool:
     db.run("hook_write", hook.queue, hook.hook, hook.key, hook.sealed)
     db.run("set_raise", row.tenant)
     return True
+
+
+def _move(db: Database, row: EndpointRow, hook: HookRow, key: LaneKey, now_ms: int) -> MoveState:
+    if db.number("endpoint_version", row.id) != row.version - 1:
+        return MoveState.changed
+    ((old,),) = db.all("queue_lanes", row.queue)
+    owner, _ = db.one("lane_fence", old) or (None, 0)
+    if owner is not None:
+        db.run("lane_want", old, now_ms + WANTED_MS)
+        db.rings.append(Ring(owner, old, 0, 0, 0, recall=LEAVE))
+        return MoveState.owned
+    new = inbox.ensure_lane(db, key, 0)
+    db.run("numbers_note", row.queue)
+    for each in ("queue_lane_move", "rungs_move", "dead_move"):
+        db.run(each, row.queue, new)
+    if db.number("lane_delete", old) is not None:
+        db.run("lane_levels_delete", old)
+    else:
+        db.run("lane_want", old, 0)
+        recording.touch_lane(db, old)
+    _ = _put(db, row, hook)  # its version was compared above
+    control.unblock_queue(db, row.queue)
+    return MoveState.moved
 
 
 def _publish(db: Database, publish: Publish) -> Published:

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from postroad.model.block import Block, BlockKind
-from postroad.model.entities import Accepted, Draft, Policy, Queue, QueueSpec, digest_of
+from postroad.model.entities import Accepted, Draft, LaneKey, Policy, Queue, QueueSpec, digest_of
 from postroad.model.errors import QueueGone
 from postroad.model.hours import OpenHours
 from postroad.model.ladder import LAST_POLLED_LEVEL
@@ -30,15 +30,15 @@ def open_queue(db: Database, spec: QueueSpec) -> Queue:
     else:
         number = db.number("queue_insert", spec.tenant, spec.name, spec.lane.transport, policy)
         for shard in range(spec.shards):
-            db.run("queue_lane_insert", number, shard, _lane(db, spec, shard))
+            db.run("queue_lane_insert", number, shard, ensure_lane(db, spec.lane, shard))
     row = db.one("queue_by_id", number)
     if row is None:  # pragma: no cover - it was just written in this transaction
         raise LookupError(spec.name)
     return read_queue(db, row)
 
 
-def _lane(db: Database, spec: QueueSpec, shard: int) -> int | None:
-    key = spec.lane
+def ensure_lane(db: Database, key: LaneKey, shard: int) -> int | None:
+    """The lane of this key, made where it is new."""
     found = db.number("lane_find", key.tenant, key.transport, key.server, key.credential, shard)
     if found is not None:
         return found

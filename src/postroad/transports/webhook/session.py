@@ -101,6 +101,8 @@ class WebhookSession:
         """Make one request, at the first address that accepts the connection."""
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
+            if (url := endpoint.hook.url) and url not in self._targets:
+                endpoint = await self._newest(queue, endpoint)
             if endpoint.oauth is not None or endpoint.tls is not None:
                 endpoint = await self._access.ready(queue, endpoint)
             if message.headers.startswith(EVENT_MARK):
@@ -195,6 +197,14 @@ class WebhookSession:
         return pool
 
     # What
+
+    async def _newest(self, queue: Queue, endpoint: Endpoint) -> Endpoint:
+        """A queue's settings, read again if they name another server: then it has moved to this
+        lane since."""
+        if read(endpoint.hook.url, self._rules).server == self._target.server:
+            return endpoint
+        self._endpoints.forget()
+        return await self._endpoints.ask(queue.id)
 
     def _beginning(self, queue: Queue, message: Message, endpoint: Endpoint) -> Beginning:
         beginning = self._begun.get(queue.id)

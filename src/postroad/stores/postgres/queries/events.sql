@@ -35,6 +35,10 @@ select id, tenant, type, body, channels, made_at, first_message, last_message, m
 -- Store an endpoint with the settings of its queue, if what is stored is of the version before.
 select postroad.endpoint_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 
+-- name: endpoint_move
+-- Store an endpoint, and move its queue to the lane of another server, if nobody owns the lane that it has.
+select postroad.endpoint_move($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+
 -- name: endpoint_drop
 -- Delete an endpoint and the settings of its queue.
 select postroad.endpoint_drop($1, $2)

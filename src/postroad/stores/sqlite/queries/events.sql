@@ -20,6 +20,22 @@ on conflict (id) do update
        failing_since = excluded.failing_since, version = excluded.version, expires_at = excluded.expires_at
  where version = excluded.version - 1
 
+-- name: endpoint_version
+-- Read how often an endpoint was changed.
+select version from endpoint where id = ?1
+
+-- name: queue_lane_move
+-- Let another lane serve a queue.
+update queue_lane set lane_id = ?2 where queue_id = ?1
+
+-- name: rungs_move
+-- Move a queue's rungs to another lane.
+update rung set lane_id = ?2 where queue_id = ?1
+
+-- name: dead_move
+-- Let a queue's dead messages be replayed on another lane.
+update dead set lane_id = ?2 where queue_id = ?1
+
 -- name: endpoint_delete
 -- Delete an endpoint; answers its queue.
 delete from endpoint where tenant = ?1 and id = ?2 returning queue_id
@@ -77,12 +93,18 @@ delete from event_key
  where (tenant, key) in (select tenant, key from event_key where expires_at <= ?1 limit ?2)
 
 -- name: events_retain
--- Delete events from before an id that no message in their range can need any more: none is unfinished,
--- dead, or kept.
+-- Delete events from before an id that no message of theirs can need any more: none is unfinished, dead, or
+-- kept.
 delete from event where id in (
   select e.id from event e
    where e.id < ?1
      and not exists (select 1 from message m where m.id between e.first_message and e.last_message)
      and not exists (select 1 from dead d where d.id between e.first_message and e.last_message)
      and not exists (select 1 from kept_body k where k.id between e.first_message and e.last_message)
+     and not exists (select 1 from event_message x
+                      where x.event_id = e.id
+                        and (exists (select 1 from message where id = x.message_id)
+                             or exists (select 1 from dead where id = x.message_id)
+                             or exists (select 1 from kept_body where id = x.message_id)))
    order by e.id limit ?2)
+returning id

@@ -16,6 +16,10 @@ returning id
 -- Read who owns a lane, at which epoch.
 select owner, epoch from lane where id = ?1
 
+-- name: lane_want
+-- Let nobody claim a lane until a time; 0 lifts that.
+update lane set wanted_until = ?2 where id = ?1
+
 -- name: owned_lanes
 -- List the lanes that a process owns, with their epochs.
 select id, epoch from lane where owner = ?1
@@ -51,7 +55,7 @@ update lane_level set ready_at = 4611686018427387904
 insert into lane_level (lane_id, level, pool, tenant, ready_at)
 select l.id, min(r.level, 6), l.pool, l.tenant,
        max(min(r.ready_at),
-           case when l.paused_at > 0 then 4611686018427387904 else l.circuit_until end)
+           case when l.paused_at > 0 then 4611686018427387904 else max(l.circuit_until, l.wanted_until) end)
   from lane l join rung r on r.lane_id = l.id
  where l.id = ?1 and r.level >= 0 and r.ready_at < 4611686018427387904
  group by min(r.level, 6)

@@ -14,11 +14,12 @@ select id from rung where lane_id = ?1 and queue_id = ?2 and order_group = ?3 an
 
 -- name: rung_insert
 -- Insert a rung under its queue's block, with a number that no rung ever had; inserts none if the
--- queue is deleted.
+-- queue is deleted, or has moved to another lane.
 insert into rung (id, lane_id, queue_id, level, priority, order_group, blocked_until)
 select 1 + max(w.rung, coalesce((select max(id) from rung), 0)), ?1, ?2, ?3, ?4, ?5,
        case when ?3 < 0 or q.paused_at > 0 then 4611686018427387904 else q.block_until end
   from queue q, queue_walk w where q.id = ?2 and w.one = 1
+   and exists (select 1 from queue_lane ql where ql.queue_id = ?2 and ql.lane_id = ?1)
 returning id
 
 -- name: rung_next_place
@@ -36,7 +37,8 @@ update rung set ready_at = max(?2, blocked_until), last_place = last_place + (or
 -- Read what a wake needs: when the rung is ready, who owns its lane, and from when on new traffic
 -- may have a probe.
 select r.level, r.ready_at, r.blocked_until, l.id, l.owner, l.pool, l.tenant,
-       case when l.paused_at > 0 then 4611686018427387904 else min(l.circuit_early, l.circuit_until) end
+       case when l.paused_at > 0 then 4611686018427387904
+            else max(min(l.circuit_early, l.circuit_until), l.wanted_until) end
   from rung r join lane l on l.id = r.lane_id where r.id = ?1
 
 -- name: rung_set_level

@@ -31,6 +31,8 @@ create table lane (
   circuit_reason  text not null default '',
   -- from then on new traffic may have a probe, though the circuit is open
   circuit_early   integer not null default 4611686018427387904,
+  -- until then nobody claims it: a queue of it is about to move to another lane
+  wanted_until    integer not null default 0,
   unique (tenant, transport, server, credential, shard)
 ) strict;
 create index lane_owned on lane (owner) where owner is not null;

@@ -43,6 +43,11 @@ declare
 begin
   perform set_config('synchronous_commit', 'off', true);
   perform pg_advisory_xact_lock(1383031140, 66);
+  -- A caller's transaction may end after its queue has moved to another lane. It does not move while the lock is ours.
+  update arrival a set lane_id = (select ql.lane_id from queue_lane ql where ql.queue_id = a.queue_id and ql.shard = 0)
+   where a.number in (select x.number from arrival x order by x.number limit p_limit)
+     and not exists (select from queue_lane ql where ql.queue_id = a.queue_id and ql.lane_id = a.lane_id)
+     and exists (select from queue_lane ql where ql.queue_id = a.queue_id);
   v_rows := array(
     select z.a from (
       select y.a, bool_or(y.again) over (order by (y.a).number) as over from (

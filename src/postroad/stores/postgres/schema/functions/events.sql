@@ -33,6 +33,61 @@ begin
   return true;
 end $$;
 
+-- Store an endpoint, and move its queue to the lane of another server: rungs, dead messages and arrivals in this one
+-- transaction, which has both lanes exclusively. It needs that nobody owns the old lane: then no try of the queue is
+-- under way, and what a lost owner still reports is of an old epoch. If somebody does, that one is asked to give it
+-- back, and for 5 s nobody else claims it. Locks: the set, makers of queues, movers of arrivals, then as everybody.
+create or replace function endpoint_move(
+  p_id bigint, p_tenant text, p_queue bigint, p_url text, p_spec bytea, p_state text, p_reason text,
+  p_failing bigint, p_made bigint, p_version bigint, p_expires bigint, p_settings bytea, p_key text, p_sealed bytea,
+  p_server text, p_credential text)
+returns json language plpgsql set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  v_now bigint := now_ms();
+  v_old bigint;
+  v_new bigint;
+  v_owner bigint;
+  v_rings jsonb;
+begin
+  perform pg_advisory_xact_lock(1383031142, hashtext(p_tenant));
+  perform pg_advisory_xact_lock(1383031140, 65);
+  perform pg_advisory_xact_lock(1383031140, 66);
+  if not exists (select from endpoint where id = p_id and version = p_version - 1) then
+    return json_build_object('now', v_now, 'state', 'changed');
+  end if;
+  select lane_id into v_old from queue_lane where queue_id = p_queue and shard = 0;
+  v_new := ensure_lane(p_tenant, 'webhook', p_server, p_credential, 0, 'webhook');
+  perform lock_exclusive(array[v_old, v_new]);
+  perform from lane where id in (v_old, v_new) order by id for no key update;
+  select owner into v_owner from lane where id = v_old;
+  if v_owner is not null and v_new <> v_old then
+    update lane set wanted_until = v_now + 5000 where id = v_old;
+    return json_build_object('now', v_now, 'state', 'owned',
+                             'rings', jsonb_build_array(jsonb_build_array(v_owner, v_old, 0, 0, 0, -1)));
+  end if;
+  update queue set block_kind = '', block_until = 0, block_reason = '', block_streak = 0, block_since = 0
+   where id = p_queue;
+  update queue_lane set lane_id = v_new where queue_id = p_queue;
+  perform lock_dead(array(select id from dead where queue_id = p_queue));
+  update dead set lane_id = v_new where queue_id = p_queue;
+  update arrival set lane_id = v_new where queue_id = p_queue;
+  update rung set lane_id = v_new where queue_id = p_queue;
+  if not endpoint_put(p_id, p_tenant, p_queue, p_url, p_spec, p_state, p_reason, p_failing, p_made, p_version,
+                      p_expires, p_settings, p_key, p_sealed) then
+    raise exception 'the endpoint was changed beside the lock of its set';
+  end if;
+  perform apply_blocks(array[p_queue]);
+  if v_new <> v_old and not exists (select from queue_lane where lane_id = v_old) then
+    delete from lane_level where lane_id = v_old;
+    delete from lane where id = v_old;
+    v_rings := touch_lanes(array[v_new]);
+  else
+    update lane set wanted_until = 0 where id = v_old;
+    v_rings := touch_lanes(array[v_old, v_new]);
+  end if;
+  return json_build_object('now', v_now, 'state', 'moved', 'rings', v_rings);
+end $$;
+
 create or replace function endpoint_drop(p_tenant text, p_id bigint) returns boolean language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
@@ -100,8 +155,8 @@ begin
   return v_said;
 end $$;
 
--- Delete expired keys, and events past their retention (a day at least, as long as keys hold) that no message in
--- their range can need any more: none is unfinished, dead, or kept. Ids begin at 1704067200000 ms.
+-- Delete expired keys, and events past their retention (a day at least, as long as keys hold) that no message of
+-- theirs can need any more: none is unfinished, dead, or kept. Replays that ended go after the same time. Ids begin at 1704067200000 ms.
 create or replace function forget_events(p_history_ms bigint, p_limit int) returns int language plpgsql
 set search_path = postroad, pg_temp set jit = off set enable_seqscan = off as $$
 declare
@@ -111,13 +166,21 @@ declare
 begin
   delete from event_key where (tenant, key) in (
     select tenant, key from event_key where expires_at <= v_now limit p_limit);
-  delete from event where id in (
+  delete from replay where id in (
+    select id from replay where ended_at > 0 and ended_at < v_now - greatest(p_history_ms, 86400000) limit p_limit);
+  with gone as (delete from event where id in (
     select e.id from event e
      where e.id < v_edge
        and not exists (select from message m where m.id between e.first_message and e.last_message)
        and not exists (select from dead d where d.id between e.first_message and e.last_message)
        and not exists (select from kept_body k where k.id between e.first_message and e.last_message)
-     order by e.id limit p_limit);
-  get diagnostics v_gone = row_count;
+       and not exists (select from event_message x
+                        where x.event_id = e.id
+                          and (exists (select from message where id = x.message_id)
+                               or exists (select from dead where id = x.message_id)
+                               or exists (select from kept_body where id = x.message_id)))
+     order by e.id limit p_limit) returning id),
+  theirs as (delete from event_message x using gone where x.event_id = gone.id)
+  select count(*) into v_gone from gone;
   return v_gone;
 end $$;

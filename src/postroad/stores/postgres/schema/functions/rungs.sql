@@ -22,6 +22,10 @@ begin
     -- A new rung is under its queue's block; who changes that waits, or we do.
     perform from queue where id = any (p_queue) order by id for share;
     perform check_queues(p_queue);
+    if exists (select from unnest(p_lane, p_queue) x(lane, queue)
+                where not exists (select from queue_lane ql where ql.queue_id = x.queue and ql.lane_id = x.lane)) then
+      raise exception 'a queue has moved to another lane' using errcode = 'PR002';
+    end if;
     insert into rung (lane_id, queue_id, level, priority, order_group, blocked_until)
     select x.lane, x.queue, x.level, x.priority, x.order_group,
            case when x.level < 0 then never()
@@ -115,9 +119,10 @@ declare
 begin
   with lowered as (
     insert into lane_level (lane_id, level, pool, tenant, ready_at)
-    select x.lane, x.level, l.pool, l.tenant, greatest(x.at, least(l.circuit_early, l.circuit_until), now_ms())
+    select x.lane, x.level, l.pool, l.tenant,
+           greatest(x.at, least(l.circuit_early, l.circuit_until), l.wanted_until, now_ms())
       from unnest(p_lane, p_level, p_at) x(lane, level, at)
-     cross join lateral (select pool, tenant, circuit_early, circuit_until from lane
+     cross join lateral (select pool, tenant, circuit_early, circuit_until, wanted_until from lane
                           where id = x.lane and owner is null and paused_at = 0 limit 1) l
      where x.at < never() order by 1, 2
     on conflict (lane_id, level) do update set ready_at = excluded.ready_at
@@ -198,7 +203,7 @@ begin
   update lane_level set ready_at = never() where lane_id = any (p_lanes) and ready_at <> never();
   with goal as materialized (
     select l.id, v.level, l.pool, l.tenant,
-           greatest(v.at, case when l.paused_at > 0 then never() else l.circuit_until end) as at
+           greatest(v.at, case when l.paused_at > 0 then never() else greatest(l.circuit_until, l.wanted_until) end) as at
       from lane l
      cross join lateral (select least(r.level, 6) as level, min(r.ready_at) as at from rung r
                           where r.lane_id = l.id and r.level >= 0 and r.ready_at < never()

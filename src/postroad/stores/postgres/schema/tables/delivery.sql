@@ -37,6 +37,7 @@ create index queue_blocked on queue (block_since) where block_kind in ('quota', 
 -- Claims and releases write no indexed column, so their row versions stay in one page and out of all
 -- indexes. Which lanes an owner has is asked seldom, by a scan of the table.
 -- circuit_early: when new traffic may bring the next probe of an open circuit forward.
+-- wanted_until: until then nobody claims it, because a queue of it is about to move to another lane.
 create table lane (
   id              bigint generated always as identity primary key,
   tenant          text not null,
@@ -55,6 +56,7 @@ create table lane (
   circuit_since   bigint not null default 0,
   circuit_reason  text not null default '',
   circuit_early   bigint not null default 4611686018427387904,
+  wanted_until    bigint not null default 0,
   unique (tenant, transport, server, credential, shard)
 ) with (fillfactor = 60);
 create index lane_open on lane (circuit_since) where circuit_opened > 0;
