@@ -21,7 +21,7 @@ GONE: Final = frozenset(("bounce", "suppress-bounce"))
 COMPLAINED: Final = "suppress-complaint"
 
 
-class Signature(Struct, frozen=True):
+class MailgunSignature(Struct, frozen=True):
     """Who says so."""
 
     timestamp: str
@@ -44,13 +44,13 @@ class MessageHeaders(Struct, frozen=True):
     id: str = field(name="message-id", default="")
 
 
-class EventMessage(Struct, frozen=True):
+class MailgunMessage(Struct, frozen=True):
     """The mail that an event is about."""
 
     headers: MessageHeaders = MessageHeaders()
 
 
-class Event(Struct, frozen=True):
+class MailgunEvent(Struct, frozen=True):
     """One event."""
 
     event: str
@@ -59,14 +59,14 @@ class Event(Struct, frozen=True):
     severity: str = ""
     reason: str = ""
     status: DeliveryStatus = field(name="delivery-status", default=DeliveryStatus())
-    message: EventMessage = EventMessage()
+    message: MailgunMessage = MailgunMessage()
 
 
 class MailgunCall(Struct, frozen=True):
     """A whole webhook call."""
 
-    signature: Signature
-    event: Event = field(name="event-data")
+    signature: MailgunSignature
+    event: MailgunEvent = field(name="event-data")
 
 
 CALL: Final = msgspec.json.Decoder(MailgunCall)
@@ -85,7 +85,7 @@ def read_mailgun(body: bytes, key: str, now_s: float) -> MailgunCall | None:
     return call if abs(now_s - int(told.timestamp)) <= AGE_MAX_S else None
 
 
-def mailgun_reports(event: Event) -> list[MailReport]:
+def mailgun_reports(event: MailgunEvent) -> list[MailReport]:
     """What an event means. A failure that Mailgun will try again says nothing yet."""
     status = event.status
     text = f"{status.message or ''} {status.description or ''}".strip()[:TEXT_MAX]

@@ -15,14 +15,14 @@ RECIPIENTS_MAX: Final = 50
 HEADERS_MAX: Final = 200
 
 
-class MailHeader(Struct, frozen=True):
+class SesHeader(Struct, frozen=True):
     """A header of the mail as it was sent."""
 
     name: str = ""
     value: str = ""
 
 
-class CommonHeaders(Struct, frozen=True, rename="camel"):
+class MailIdentity(Struct, frozen=True, rename="camel"):
     """Headers that most mails have."""
 
     message_id: str | None = None
@@ -32,8 +32,8 @@ class SesMail(Struct, frozen=True, rename="camel"):
     """The mail that is reported about. `source` is its return path."""
 
     source: str = ""
-    headers: list[MailHeader] = []
-    common_headers: CommonHeaders = CommonHeaders()
+    headers: list[SesHeader] = []
+    common_headers: MailIdentity = MailIdentity()
 
 
 class SesRecipient(Struct, frozen=True, rename="camel"):
@@ -44,7 +44,7 @@ class SesRecipient(Struct, frozen=True, rename="camel"):
     diagnostic_code: str = ""
 
 
-class Bounce(Struct, frozen=True, rename="camel"):
+class SesBounce(Struct, frozen=True, rename="camel"):
     """It came back."""
 
     bounce_type: str = ""
@@ -53,7 +53,7 @@ class Bounce(Struct, frozen=True, rename="camel"):
     feedback_id: str = ""
 
 
-class Complaint(Struct, frozen=True, rename="camel"):
+class SesComplaint(Struct, frozen=True, rename="camel"):
     """Somebody called it spam."""
 
     complained_recipients: list[SesRecipient] = []
@@ -61,7 +61,7 @@ class Complaint(Struct, frozen=True, rename="camel"):
     feedback_id: str = ""
 
 
-class Delivery(Struct, frozen=True, rename="camel"):
+class SesDelivery(Struct, frozen=True, rename="camel"):
     """The recipient's server took it."""
 
     recipients: list[str] = []
@@ -73,9 +73,9 @@ class SesEvent(Struct, frozen=True, rename="camel"):
     mail: SesMail = SesMail()
     notification_type: str = ""
     event_type: str = ""
-    bounce: Bounce = Bounce()
-    complaint: Complaint = Complaint()
-    delivery: Delivery = Delivery()
+    bounce: SesBounce = SesBounce()
+    complaint: SesComplaint = SesComplaint()
+    delivery: SesDelivery = SesDelivery()
 
 
 EVENT: Final = msgspec.json.Decoder(SesEvent)
@@ -103,7 +103,7 @@ def _marks(mail: SesMail) -> tuple[str, ...]:
     return tuple(text[:TEXT_MAX] for text in found)
 
 
-def _bounces(bounce: Bounce, marks: tuple[str, ...]) -> list[MailReport]:
+def _bounces(bounce: SesBounce, marks: tuple[str, ...]) -> list[MailReport]:
     found = []
     for one in bounce.bounced_recipients[:RECIPIENTS_MAX]:
         text = one.diagnostic_code.partition(";")[2].strip() or one.diagnostic_code
@@ -113,14 +113,14 @@ def _bounces(bounce: Bounce, marks: tuple[str, ...]) -> list[MailReport]:
     return found
 
 
-def _kind(bounce: Bounce, status: str) -> ReportKind:
+def _kind(bounce: SesBounce, status: str) -> ReportKind:
     if status.startswith(POLICY) or bounce.bounce_sub_type in REFUSED:
         return ReportKind.policy
     permanent = bounce.bounce_type == "Permanent"
     return ReportKind.hard_bounce if permanent else ReportKind.soft_bounce
 
 
-def _complaints(complaint: Complaint, marks: tuple[str, ...]) -> list[MailReport]:
+def _complaints(complaint: SesComplaint, marks: tuple[str, ...]) -> list[MailReport]:
     kind = complaint.complaint_feedback_type
     if kind is not None and kind not in COMPLAINTS:
         return []
