@@ -163,7 +163,7 @@ class Postroad:
         self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
-        self.privacy = PrivacyVerbs(store, log, service.addressing)
+        self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         self.events = EventVerbs(store, self._sending, allowance)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
@@ -232,8 +232,8 @@ class Postroad:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
         An address as `sms:+6591234567` or `mailto:ann@example.com` is sent to with a `credential`.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
-        confirmed."""
+        `tenant`, `credential`, `check`, `zone`. On RabbitMQ `confirm=False` returns before the
+        broker has confirmed."""
         return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:
