@@ -145,8 +145,7 @@ def next_step(job: ErasureJob, done: Erased, now_ms: int) -> ErasureNote:
 
 
 def access(job: ErasureJob, now_ms: int) -> Slice:
-    """Tokens and endpoints go first, so that nobody sends for the tenant; its campaigns are
-    cancelled."""
+    """Tokens and endpoints go first, so that nobody sends for the tenant; campaigns are stopped."""
     whose = (job.subject.tenant, job.subject.recipient)
     yield ErasureQuery("set_raise", (job.subject.tenant,))
     yield ErasureQuery("erase_endpoint_hours", whose)
