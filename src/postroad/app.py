@@ -39,6 +39,7 @@ from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
 from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.event_arrivals import EventMover
 from postroad.verbs.event_types import EventTypeAdmin
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
@@ -167,6 +168,7 @@ class Postroad:
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.events = EventVerbs(store, self._sending, allowance)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
+        self.publish_in = self.events.publish_in
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self._reopening = Reopening(store, self._transports.values(), log)
         beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
@@ -362,6 +364,8 @@ class Postroad:
         try:
             engine.start()
             engine.spawn(self.endpoints.expiry.run(), "endpoints")
+            mover = EventMover(store, self.events.move_arrival, log)
+            engine.spawn(mover.run(), "events")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             if not until_idle:

@@ -38,6 +38,7 @@ ERASED: Final[Mapping[str, str]] = {
     "endpoint": "access",
     "event": "events",
     "event_key": "events",
+    "event_arrival": "published first, as always",
     "event_set": "its row stays: a version that is used again would let old matches in",
     "blob": "blobs; of a recipient those that only its messages use",
     "blob_use": "blobs, with its message",
