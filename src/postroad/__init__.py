@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from postroad.config import Settings
     from postroad.engine.drafting import Send
     from postroad.hub.client import HubCallbacks, HubClient
+    from postroad.model.access import BasicAuth, BearerAuth, ClientTls, OAuthClient
     from postroad.model.campaign import HaltRule
     from postroad.model.credential import CredentialSpec
     from postroad.model.errors import PostroadError, Reject, RetryLater
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from postroad.verbs.receipts import Receipt
 
 __all__ = [
+    "BasicAuth",
+    "BearerAuth",
+    "ClientTls",
     "CredentialSpec",
     "Exponential",
     "HaltRule",
@@ -34,6 +38,7 @@ __all__ = [
     "KnownHub",
     "Limits",
     "Message",
+    "OAuthClient",
     "Postroad",
     "PostroadError",
     "Receipt",
@@ -53,6 +58,7 @@ MODULES: Final = {
     "config": ("Settings",),
     "engine.drafting": ("Send",),
     "hub.client": ("HubCallbacks", "HubClient"),
+    "model.access": ("BasicAuth", "BearerAuth", "ClientTls", "OAuthClient"),
     "model.campaign": ("HaltRule",),
     "model.credential": ("CredentialSpec",),
     "model.errors": ("PostroadError", "Reject", "RetryLater"),

@@ -165,8 +165,8 @@ class Postroad:
         self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.events = EventVerbs(store, self._sending, allowance)
+        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
         self.publish_in = self.events.publish_in
         self.campaigns, self.credentials = service.campaigns, service.credentials

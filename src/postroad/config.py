@@ -18,6 +18,7 @@ from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
 from postroad.model.mail_address import normal_mail
+from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
 from postroad.model.relay import read_relay
@@ -301,10 +302,11 @@ def _check_mail(mail: MailSettings) -> None:
             raise BadSetting(f"mail.bounce_domain: {error}") from None
     if mail.bounces and not mail.bounce_domain:
         raise BadSetting("mail.bounces: set mail.bounce_domain too, the domain of return paths")
-    try:
-        _ = mail.bounces and read_bounces(mail.bounces)  # whether it can be read
-    except BadInput as error:
-        raise BadSetting(f"mail.bounces: {error}") from None
+    for name, read in (("bounces", read_bounces), ("soft_bounces", read_soft_bounces)):
+        try:
+            _ = getattr(mail, name) and read(getattr(mail, name))  # whether it can be read
+        except BadInput as error:
+            raise BadSetting(f"mail.{name}: {error}") from None
     for network in mail.allow:
         try:
             ip_network(network)

@@ -114,14 +114,18 @@ DO = (
     "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/event-types:import",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
+ACCESS = {"auth", "tls"}
 ELSEWHERE = {
+    "/v1/endpoints": ACCESS,
+    "/v1/endpoints/{id}": ACCESS,
+    "/v1/webhooks": ACCESS,
     "/v1/messages": {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check")
     },
     "/v1/tokens": {"role"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
-and read back in test_roles.py."""
+and read back in test_roles.py; what authorizes webhooks, in tests/ways."""
 
 
 def of_a_body() -> dict[str, Route]:

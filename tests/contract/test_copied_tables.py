@@ -29,6 +29,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "history": {"state": "cancelled", "late": 1, "finished_at": NOW_MS},
     "dead": {"reason": "crash_loop"},
     "suppression": {"reason": "complaint"},
+    "mail_report": {"kind": "complaint"},
     "tick": {"fate": "sent"},
     "pace": {"counted": "[[5, 7]]"},
     "credential": {"kind": "webhook"},

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from postroad.model.mail_report import NotedReport, ReportKind
 from postroad.model.suppression import Reason, Suppression, SuppressionFilter, erased_form
 from tests.contract.bench import Bench
 
@@ -95,4 +96,25 @@ async def test_one_reason_is_taken_away_and_the_others_stay(bench: Bench) -> Non
     assert await store.unsuppress("a", "ann@example.com", "hard_bounce") == 0
     assert await store.unsuppress("a", "ann@example.com", "by_hand") == 1
     assert await store.suppressed("a", ["ann@example.com"]) == {"ann@example.com": R.complaint}
-    assert await store.unsuppress("a", "ann@example.com", "") == 2
+    assert await store.unsuppress("a", "ann@example.com", "") == 3
+
+
+async def test_a_report_is_noted_once_and_soft_bounces_count_since_the_last_delivery(
+    bench: Bench,
+) -> None:
+    store, now_ms, soft = bench.store, bench.now_ms, ReportKind.soft_bounce
+    one = NotedReport(soft, now_ms, "4.2.2", "full ü")
+    for message, mark in ((1, "x"), (1, "y"), (-(1 << 62) + 3, "x")):
+        assert await store.add_report("a", message, "ann@example.com", one, mark)
+        assert not await store.add_report("a", message, "ann@example.com", one, mark)
+    assert await store.reports_of(1) == [one, one]
+    assert await store.soft_bounces("a", "ann@example.com", now_ms) == (3, 2)
+    assert await store.soft_bounces("b", "ann@example.com", 0) == (0, 0)
+    assert await store.soft_bounces("a", "ann@example.com", now_ms + 1) == (0, 0)
+    arrived = NotedReport(ReportKind.delivered, now_ms)
+    assert not await store.add_report("a", 2, "bob@example.com", arrived, ""), "none bounced"
+    assert await store.add_report("a", 2, "ann@example.com", arrived, "")
+    assert await store.soft_bounces("a", "ann@example.com", 0) == (0, 0)
+    assert not await store.reports_retain(now_ms)
+    assert await store.reports_retain(now_ms + 1)
+    assert await store.reports_of(1) == []

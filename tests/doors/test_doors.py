@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import answers, broker, events, mail, requests, returns, rules, wires
+from tests.doors import access, answers, broker, events, mail, requests, returns, rules, wires
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
 DOORS = (
+    *access.DOORS,
     *answers.DOORS,
     *requests.DOORS,
     *wires.DOORS,

@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guide/*.md"))]
 PAGES += sorted(ROOT.glob("docs/reference/*.md"))
 EXPORTED = [
+    "BasicAuth",
+    "BearerAuth",
+    "ClientTls",
     "CredentialSpec",
     "Exponential",
     "HaltRule",
@@ -28,6 +31,7 @@ EXPORTED = [
     "KnownHub",
     "Limits",
     "Message",
+    "OAuthClient",
     "Postroad",
     "PostroadError",
     "Receipt",

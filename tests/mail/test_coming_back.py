@@ -44,7 +44,7 @@ async def test_a_link_and_a_bounce_of_real_mails_keep_the_next_campaign_away(
             taken = await road.suppressions.take_report(dsn("bob@example.com"), to=path)
             assert taken.suppressed == 1
             (bob,) = [one for one in await road.campaigns.recipients("first") if one.n == 2]
-            assert (bob.status, bob.code) == ("undelivered", "5.1.1")
+            assert (bob.status, bob.code) == ("bounced", "5.1.1")
             entries = (await road.suppressions.list()).suppressions
             assert {(one.recipient, one.reason, one.campaign) for one in entries} == {
                 ("ann@example.com", "unsubscribed", "first"),

@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 from typing import Annotated, Any
 
+from postroad.cli.access import AccessSettings, access_data, access_rows
 from postroad.cli.command import (
     After,
     Commands,
@@ -63,12 +64,13 @@ def create(
     call: Invocation,
     url: Annotated[str, Argument(help="Where its events are sent to.")],
     settings: EndpointSettings,
+    access: AccessSettings,
     ordered: Annotated[
         bool, Option("--ordered", help="One event after the other, in order.")
     ] = False,
 ) -> None:
     """Make an endpoint, and print its secret, this once."""
-    data = {"url": url, "ordered": ordered, **_given(settings)}
+    data = {"url": url, "ordered": ordered, **_given(settings), **access_data(access)}
     _secret(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -130,10 +132,11 @@ def change(
     call: Listing,
     id: Id,  # noqa: A002
     settings: EndpointSettings,
+    access: AccessSettings,
     url: Annotated[str | None, Option(help="Another URL: what waits goes there.")] = None,
 ) -> None:
     """Change an endpoint; options that are not given keep their values."""
-    data = _given(settings) | ({"url": url} if url else {})
+    data = _given(settings) | access_data(access) | ({"url": url} if url else {})
     if not data:
         raise BadInput("nothing is to change: give an option, see `postroad endpoint set --help`")
     _tell(call, call.ask("PATCH", f"/v1/endpoints/{part(id)}", data=data))
@@ -189,6 +192,7 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("rate", said["rate"] or "no limit"),
             ("ordered", "yes" if said["ordered"] else "no"),
             ("in all", f"{said['timeout_ms']} ms"),
+            *access_rows(said),
             ("expires", when(said["expires_at_ms"]) if said["expires_at_ms"] else "never"),
             ("queue", said["queue"]),
         ]

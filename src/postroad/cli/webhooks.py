@@ -4,6 +4,9 @@ import os
 from datetime import timedelta
 from typing import Annotated, Any
 
+from msgspec import structs
+
+from postroad.cli.access import AccessSettings, access_data, access_rows
 from postroad.cli.command import (
     After,
     Commands,
@@ -11,6 +14,7 @@ from postroad.cli.command import (
     Limit,
     Listing,
     MessageId,
+    SharedOptions,
     add_group,
     named_value,
 )
@@ -31,9 +35,26 @@ def add(app: Group) -> None:
     add_group(app, "webhook", "Look after it", text, commands)
 
 
+class WebhookTimes(SharedOptions, frozen=True):
+    """How long a webhook's tries may take, and its bodies are kept."""
+
+    timeout: Annotated[timedelta | None, Option(help="How long a whole try may take, as 15s.")] = (
+        None
+    )
+    connect_timeout: Annotated[
+        timedelta | None, Option(help="How long connecting may take, as 5s.")
+    ] = None
+    keep_bodies: Annotated[
+        timedelta | None,
+        Option(help="How long bodies are kept after delivery, as 7d; 0s: as the road says."),
+    ] = None
+
+
 def set_webhook(
     call: Listing,
     url: Url,
+    times: WebhookTimes,
+    access: AccessSettings,
     sign: Annotated[
         bool,
         Option(
@@ -47,28 +68,17 @@ def set_webhook(
         list[int] | None,
         Option(help="A status after which a message is never tried again; may be repeated."),
     ] = None,
-    timeout: Annotated[
-        timedelta | None, Option(help="How long a whole try may take, as 15s.")
-    ] = None,
-    connect_timeout: Annotated[
-        timedelta | None, Option(help="How long connecting may take, as 5s.")
-    ] = None,
-    keep_bodies: Annotated[
-        timedelta | None,
-        Option(help="How long bodies are kept after delivery, as 7d; 0s: as the road says."),
-    ] = None,
 ) -> None:
     """Set how a webhook is called; its queue is made if it is new. Options that are not given keep
     their values."""
-    data: dict[str, Any] = {"url": url}
+    data: dict[str, Any] = {"url": url, **access_data(access)}
     if sign:
         data["secrets"] = _keys()
     if header:
         data["headers"] = dict(named_value("--header", each) for each in header)
     if reject is not None:
         data["reject"] = reject
-    spans = {"timeout": timeout, "connect_timeout": connect_timeout}
-    spans["keep_bodies"] = keep_bodies
+    spans: dict[str, timedelta | None] = structs.asdict(times)
     data |= {name: span.total_seconds() for name, span in spans.items() if span is not None}
     _tell(call, call.ask("PUT", "/v1/webhooks", data=data))
 
@@ -163,5 +173,6 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("in all", f"{said['timeout_ms']} ms"),
             ("ladder", _ladder(said["ladder"])),
             ("bodies kept", kept),
+            *access_rows(said),
         ]
     )

@@ -139,6 +139,8 @@ class Janitor:
             return
         while await self._store.audit_retain(now_ms - limits.audit_ms, limits.audit_max):
             await self._store.clock.sleep(0)
+        while await self._store.reports_retain(now_ms - limits.audit_ms):
+            await self._store.clock.sleep(0)
         await self._store.erasure_retain(now_ms - limits.audit_ms)
         await self._sweep_blobs(now_ms)
         self._audit_at_ms = now_ms + DAY_MS

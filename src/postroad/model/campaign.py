@@ -264,9 +264,12 @@ STATUSES: Final = {
     "failed": 5,
     "canceled": 5,
     "read": 6,
+    "bounced": 6,
+    "complained": 7,
 }
-"""How far a message has come by a provider's words; a callback that says less comes late."""
-NOT_DELIVERED: Final = frozenset(("undelivered", "failed", "canceled"))
+"""How far a message has come by a provider's words; a callback that says less comes late. A mail
+may come back after it was delivered, and be complained about whatever was said before."""
+NOT_DELIVERED: Final = frozenset(("bounced", "undelivered", "failed", "canceled"))
 
 
 def earlier(status: str) -> list[str]:

@@ -18,6 +18,7 @@ from postroad.model.facts import (
 )
 from postroad.model.holds import because_of, because_of_all, because_of_lane
 from postroad.model.ids import to_text
+from postroad.model.mail_report import NotedReport
 from postroad.model.next_step import (
     AWAY,
     ENDS,
@@ -61,6 +62,8 @@ class MessageView(Struct, frozen=True):
     expires_at_ms: int | None
     lane: int | None
     tries: tuple[Try, ...]
+    reports: tuple[NotedReport, ...]
+    """What came back about it: bounces and complaints."""
     next: NextStep
 
 
@@ -147,6 +150,7 @@ def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Expla
         finished_at_ms=ended.at_ms if ended else None,
         expires_at_ms=live.expires_at_ms if live and live.expires_at_ms < NEVER else None,
         tries=facts.tries,
+        reports=facts.reports,
         blocks=tuple(holds),
         circuit=facts.lane.circuit if facts.lane else CLOSED,
         lane=facts.lane.id if facts.lane else None,

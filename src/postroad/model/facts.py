@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Queue
+from postroad.model.mail_report import NotedReport
 from postroad.model.states import DeadReason, State
 from postroad.model.tries import Try
 
@@ -96,6 +97,7 @@ class MessageFacts(Struct, frozen=True):
     paces: tuple[PaceFacts, ...] = ()
     recipient: str = ""
     """Whom the message itself names."""
+    reports: tuple[NotedReport, ...] = ()
 
 
 class Tally(Struct, frozen=True):

@@ -1,12 +1,14 @@
 """What mail servers and mailbox providers report about a mail: bounces (RFC 3464) and complaints
 (RFC 5965). Foreign bytes: bounded, and read in linear time."""
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
 
+from postroad.model.errors import BadInput
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
 
 BYTES_MAX: Final = 1 << 18
@@ -18,6 +20,7 @@ VALUE_MAX: Final = 1_000
 GONE: Final = frozenset(("5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"))
 """The address, its domain or its mailbox is not there. Others of 5.1 are about the sender."""
 POLICY: Final = "5.7."
+THRESHOLD: Final = re.compile(r"([0-9]{1,4})/([0-9]{1,3})d/([0-9]{1,4})")
 COMPLAINTS: Final = frozenset(("abuse", "fraud", "virus"))
 Fields = dict[str, str]
 
@@ -43,6 +46,39 @@ class MailReport(Struct, frozen=True):
     code: str = ""
     text: str = ""
     marks: tuple[str, ...] = ()
+    id: str = ""
+    """What a provider calls this report."""
+
+
+class NotedReport(Struct, frozen=True):
+    """What was reported about a message, and when it came."""
+
+    kind: ReportKind
+    at_ms: int
+    code: str = ""
+    """The enhanced status code of a bounce."""
+    note: str = ""
+
+
+class SoftBounces(Struct, frozen=True):
+    """When soft bounces suppress their recipient: so many within so many days, over so many
+    different mails."""
+
+    count: int
+    days: int
+    mails: int
+
+
+def read_soft_bounces(text: str) -> SoftBounces | None:
+    """Read a threshold as `5/7d/3`; None if it is empty, which is never. BadInput says what is
+    wrong."""
+    if not text:
+        return None
+    found = THRESHOLD.fullmatch(text)
+    numbers = [int(one) for one in found.groups()] if found else [0]
+    if not all(numbers):
+        raise BadInput(f"{text[:40]!r}: give COUNT/DAYSd/MAILS, as 5/7d/3; empty is never")
+    return SoftBounces(*numbers)
 
 
 def read_reports(raw: bytes) -> list[MailReport]:

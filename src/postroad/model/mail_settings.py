@@ -21,6 +21,9 @@ class MailSettings(Struct, metaclass=NamesChecked, frozen=True):
     bounce_domain: str = ""
     """The domain of return paths, as `bounces.example.com`: each mail has its own, so that a bounce
     names it. Empty: bounces go to the sender."""
+    soft_bounces: str = "5/7d/3"
+    """When soft bounces suppress a recipient: 5 within 7 days, over 3 different mails. Empty:
+    never."""
     bounces: str = ""
     """Where bounces and complaints are listened for, as `lmtp://127.0.0.1:2424` or
     `smtp://0.0.0.0:25`. Empty: nowhere."""

@@ -90,6 +90,12 @@ def refused(error: str, provider: ProviderAnswer, *, status: int = 0) -> Outcome
     return Outcome(Kind.quota, error, status=status, disables=True, provider=provider)
 
 
+def held(error: str) -> Outcome:
+    """Nothing was sent, and not because of the server: its queue waits as after a quota, and no
+    server is blamed."""
+    return Outcome(Kind.quota, error, answered=False)
+
+
 def unreachable(error: str, *, status: int = 0) -> Outcome:
     """Certainly not sent: the server is away."""
     return Outcome(Kind.unreachable, error, status=status, answered=False)

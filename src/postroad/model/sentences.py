@@ -31,12 +31,22 @@ def tell_message(
             late = " (after it had been given up)" if ended.late else ""
             status = facts.tries[-1].status if facts.tries else 0
             seen = f", with status {status}" if status else ""
-            return f"{name} was delivered at {moment(ended.at_ms)}, in {tries}{seen}{late}."
+            sent = f"{name} was delivered at {moment(ended.at_ms)}, in {tries}{seen}{late}."
+            return sent + _came_back(facts)
         if ended.state is State.dead:
             return f"{name} is dead since {moment(ended.at_ms)}: {ended.reason}, after {tries}."
         return f"{name} was cancelled at {moment(ended.at_ms)}, after {tries}."
     why = f": {because.partition(':')[0]}" if because else ""
     return f"{name} is {state}{why}. {_tried(facts)} {_next(coming, now_ms)}"
+
+
+def _came_back(facts: MessageFacts) -> str:
+    """What was reported last."""
+    if not facts.reports:
+        return ""
+    last = facts.reports[-1]
+    code = f" ({last.code})" if last.code else ""
+    return f" Reported at {moment(last.at_ms)}: {last.kind}{code}."
 
 
 def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:

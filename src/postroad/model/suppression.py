@@ -27,10 +27,12 @@ class Reason(StrEnum):
     by_hand = "by_hand"
     complaint = "complaint"
     hard_bounce = "hard_bounce"
+    soft_bounce = "soft_bounce"
+    """Too many soft bounces."""
     unsubscribed = "unsubscribed"
 
 
-HOLDS_SINGLES: Final = frozenset((Reason.by_hand, Reason.complaint, Reason.hard_bounce))
+HOLDS_SINGLES: Final = frozenset(Reason) - {Reason.unsubscribed}
 """What also holds back single messages. Who unsubscribed gets a receipt all the same."""
 
 

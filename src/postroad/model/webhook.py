@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.access import Auth, ClientTls
 from postroad.model.entities import Policy
 from postroad.model.near_names import NamesChecked
 from postroad.model.texts import HeaderName
@@ -57,6 +58,9 @@ class HookSecrets(Struct, frozen=True):
     headers: dict[str, str] = {}
     ending: tuple[tuple[str, int], ...] = ()
     """Secrets that were replaced and sign until a time."""
+    auth: Auth | None = None
+    """What requests are authorized with."""
+    tls: ClientTls | None = None
 
     def live(self, now_ms: int) -> tuple[str, ...]:
         """Return the secrets that sign now, the newest first."""

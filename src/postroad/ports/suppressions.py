@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from postroad.model.mail_report import NotedReport
 from postroad.model.suppression import Reason, Suppression, SuppressionFilter
 
 
@@ -25,3 +26,19 @@ class SuppressionLists(Protocol):
     async def unsuppress(self, tenant: str, recipient: str, reason: str) -> int:
         """Take a recipient off a list, for one reason or (empty) for all; returns how many entries
         went."""
+
+    async def add_report(
+        self, tenant: str, message: int, address: str, report: NotedReport, mark: str
+    ) -> bool:
+        """Note what was reported about a message, on the disk; False if that is known. `address` is
+        its recipient as lists are searched by it, `mark` names the report."""
+
+    async def reports_of(self, message: int) -> list[NotedReport]:
+        """Return what was reported about a message, in order."""
+
+    async def soft_bounces(self, tenant: str, address: str, since_ms: int) -> tuple[int, int]:
+        """Count a recipient's soft bounces since a time and since its last delivery, and the
+        messages that they are about."""
+
+    async def reports_retain(self, before_ms: int) -> bool:
+        """Delete a slice of the reports from before a time; False when there was none."""

@@ -64,14 +64,19 @@ class HearsCuts(Protocol):
 
 
 @runtime_checkable
+class Closable(Protocol):
+    """A transport that has something to close when its road ends."""
+
+    async def close(self) -> None:
+        """Close it, and stop listening."""
+
+
+@runtime_checkable
 class Reopens(Protocol):
     """A transport whose recipients say when they take messages again."""
 
     def on_reopen(self, call: Reopened) -> None:
         """Set what is called, in the loop, when a queue need not be held any longer."""
-
-    async def close(self) -> None:
-        """Stop listening."""
 
 
 @runtime_checkable

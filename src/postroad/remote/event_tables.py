@@ -13,6 +13,7 @@ from postroad.remote.client import RemoteClient
 from postroad.verbs.endpoint_facts import EndpointFacts
 from postroad.verbs.events import EventContent, EventFacts, EventReceipt
 
+NONE_MEANS: Final = ("filter", "auth", "tls")
 TIMES: Final = ("connect_timeout", "timeout", "keep_bodies", "overlap", "expires_in")
 
 
@@ -28,8 +29,8 @@ def _seconds(args: Args) -> Args:
 
 
 async def _change(client: RemoteClient, args: Args) -> EndpointFacts:
-    """Change an endpoint. No filter at all is said, since None means something here."""
-    none: Args = {"filter": None} if "filter" in args and args["filter"] is None else {}
+    """Change an endpoint. What is None is said, since that means something here."""
+    none: Args = {name: None for name in NONE_MEANS if name in args and args[name] is None}
     if not args["url"]:
         del args["url"]
     call = VerbCall("PATCH", "/v1/endpoints/{id}", shape=lambda given: _seconds(given) | none)

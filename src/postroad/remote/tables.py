@@ -230,8 +230,15 @@ def _hook(args: Args) -> Args:
     return args | {name: seconds_of(args[name]) for name in times if name in args}
 
 
+async def _set_hook(client: RemoteClient, args: Args) -> None:
+    """Set a webhook. What is None is said, since that means something here."""
+    none: Args = {name: None for name in ("auth", "tls") if name in args and args[name] is None}
+    call = VerbCall("PUT", "/v1/webhooks", again=True, shape=lambda given: _hook(given) | none)
+    _ = await ask(client, call, args)  # the verb answers nothing
+
+
 WEBHOOKS: Final[Verbs] = {
-    "set": VerbCall("PUT", "/v1/webhooks", again=True, shape=_hook),
+    "set": _set_hook,
     "get": VerbCall("GET", "/v1/webhooks"),
     "list": VerbCall("GET", "/v1/webhooks"),
     "delete": VerbCall("DELETE", "/v1/webhooks"),

@@ -26,6 +26,7 @@ def _list_forms(subject: Subject) -> str:
 NAMED_KINDS: Final[dict[str, Callable[[Subject], str]]] = {
     "recipient": lambda one: one.recipient,
     "suppression": _list_forms,
+    "mail_report": _list_forms,
 }
 """What is found by a recipient and not by a queue's name: what is looked for there."""
 

@@ -71,6 +71,7 @@ EXPORTS: Final = {
     "credential": Export("name channel spec created_at"),
     "attachment": Export("attachment size used_at"),
     "suppression": Export("recipient reason at campaign message note"),
+    "mail_report": Export("recipient report at message code note"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),
     "letter": Export("mailbox position at expires_at body", walks=True),
     "token": Export("id name scopes role created_at expires_at"),

@@ -43,6 +43,7 @@ ERASED: Final[Mapping[str, str]] = {
     "blob": "blobs; of a recipient those that only its messages use",
     "blob_use": "blobs, with its message",
     "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
+    "mail_report": "reports",
     "letter": "mailboxes",
     "mailbox": "mailboxes",
     "queue": "queues",
@@ -290,6 +291,16 @@ def suppressions(job: ErasureJob, _now_ms: int) -> Slice:
     return Erased({"suppression": count})
 
 
+def reports(job: ErasureJob, _now_ms: int) -> Slice:
+    """What was reported about messages."""
+    tenant, recipient = job.subject.tenant, job.subject.recipient
+    address = list_address(recipient)
+    if recipient and not address:
+        return Erased({})
+    count = yield ErasureQuery("erase_mail_report", (tenant, address, SLICE))
+    return Erased({"mail_report": count}, 0 if count else None)
+
+
 def mailboxes(job: ErasureJob, _now_ms: int) -> Slice:
     """Mailboxes with their letters."""
     whose = (job.subject.tenant, job.subject.recipient)
@@ -357,6 +368,7 @@ STEPS: Final = {
     "blobs": blobs,
     "recipients": recipients,
     "suppressions": suppressions,
+    "reports": reports,
     "mailboxes": mailboxes,
     "queues": queues,
     "limits": limits,

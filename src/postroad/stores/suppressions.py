@@ -1,13 +1,16 @@
 """Suppression lists: what both databases do alike."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from postroad.model.mail_report import NotedReport, ReportKind
 from postroad.model.states import NEVER
 from postroad.model.suppression import Reason, Suppression, SuppressionFilter, erased_form
 from postroad.stores.statements import Row, Statements
+
+SLICE: Final = 1_000
 
 
 class SuppressionTable(Statements):
@@ -45,6 +48,28 @@ class SuppressionTable(Statements):
         """Take a recipient off a list; answers how many entries went."""
         forms = (recipient, erased_form(tenant, recipient))
         return await self.count("suppress", "suppression_remove", tenant, *forms, reason)
+
+    async def add_report(
+        self, tenant: str, message: int, address: str, report: NotedReport, mark: str
+    ) -> bool:
+        """Note what was reported about a message."""
+        said = (report.kind, mark, report.code, report.note, report.at_ms)
+        return await self.changes("suppress", "report_add", tenant, message, address, *said)
+
+    async def reports_of(self, message: int) -> list[NotedReport]:
+        """What was reported about a message."""
+        rows = await self.select("suppress", "reports_of", message)
+        return [NotedReport(ReportKind(row[0]), *row[1:]) for row in rows]
+
+    async def soft_bounces(self, tenant: str, address: str, since_ms: int) -> tuple[int, int]:
+        """A recipient's soft bounces, and the messages that they are about."""
+        values = (tenant, address, since_ms)
+        ((count, messages),) = await self.select("suppress", "report_soft_bounces", *values)
+        return count, messages
+
+    async def reports_retain(self, before_ms: int) -> bool:
+        """Delete a slice of old reports."""
+        return await self.changes("retain", "reports_retain", before_ms, SLICE)
 
 
 def _read(rows: Sequence[Row]) -> list[Suppression]:

@@ -41,7 +41,9 @@ class VettedHttp:
         clock: Clock,
         idle: IdleConnections,
         resolve: Resolve | None = None,
+        tenant: str = "",
     ) -> None:
+        self._tenant = tenant
         self._rules = rules
         self._clock = clock
         self._idle = idle
@@ -118,7 +120,7 @@ class VettedHttp:
         return server if server is not None and self._clock.steady_s() < server.until_s else None
 
     async def _make(self, target: Target) -> VettedServer:
-        found = await self._guard.addresses(target)
+        found = await self._guard.addresses(target, self._tenant)
         avoided = self._bad.pop(target.server, "")
         address = next((one for one in found if one != avoided), found[0])
         until_s = self._clock.steady_s() + AGAIN_S

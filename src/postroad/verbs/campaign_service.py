@@ -12,6 +12,7 @@ from postroad.model.entities import Queue
 from postroad.model.errors import BadInput, Overloaded
 from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
+from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
@@ -73,7 +74,8 @@ class CampaignService:
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
         self.unsubscribing = Unsubscribing(road, self.store, self._links)
-        self.reports = MailReports(road, self.store, self._links)
+        soft = read_soft_bounces(mail.soft_bounces)
+        self.reports = MailReports(road, self.store, self._links, soft)
         self.callbacks = Callbacks(road, self.store, self.credentials)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance, road
@@ -93,10 +95,11 @@ class CampaignService:
 
         where, domain = read_bounces(self._mail.bounces), self._mail.bounce_domain
         clock = self._road.clock
-        self.listener = BounceListener(
-            where, domain, self._links, self.reports.take, clock, self._log
-        )
+        self.listener = BounceListener(where, domain, self._links, self._take, clock, self._log)
         spawn(self.listener.run(), "bounces")
+
+    async def _take(self, raw: bytes, to: str) -> object:
+        return await self.reports.take(raw, to, source="bounce listener")
 
     @asynccontextmanager
     async def sending(

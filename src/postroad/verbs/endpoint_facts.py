@@ -1,6 +1,6 @@
 """Endpoints as people see and set them."""
 
-from typing import Final, Literal, TypedDict, cast
+from typing import Final, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,15 +22,16 @@ from postroad.model.pace import read_limit
 from postroad.model.states import NEVER
 from postroad.model.texts import ERROR_MAX, KEY_MAX, NAME_MAX, checked
 from postroad.model.webhook import HeaderNames, Hook, HookSecrets, WebhookRules
+from postroad.verbs.hook_access import ACCESS_NAMES, AccessFacts, AccessOptions, access_facts
 from postroad.verbs.webhooks import HookOptions, changed
 
 METADATA_MAX: Final = 50
+HOOK_NAMES: Final = ("headers", "reject", "connect_timeout", "timeout", "names", *ACCESS_NAMES)
 EXPIRES_S_MAX: Final = 366 * 86_400.0
-HOOK_NAMES: Final = ("headers", "reject", "connect_timeout", "timeout", "names")
 SPEC_NAMES: Final = ("types", "channels", "filter", "description", "metadata", "rate")
 
 
-class EndpointOptions(TypedDict, total=False):
+class EndpointOptions(AccessOptions, total=False):
     """Options of an endpoint; what is not given keeps its value."""
 
     types: tuple[str, ...]
@@ -55,7 +56,7 @@ class EndpointOptions(TypedDict, total=False):
     """It is deleted after so long, unless this is set again before; 0 is never."""
 
 
-class EndpointFacts(Struct, frozen=True):
+class EndpointFacts(AccessFacts, frozen=True):
     """An endpoint without its secrets."""
 
     id: str
@@ -133,6 +134,7 @@ def facts_of(
         keep_bodies_ms=entry.policy.keep_bodies_ms,
         expires_at_ms=row.expires_at_ms if row.expires_at_ms < NEVER else None,
         secret_ends_at_ms=max((end for _, end in secrets.ending if end > now_ms), default=None),
+        **access_facts(secrets),
     )
 
 

@@ -48,6 +48,7 @@ from postroad.verbs.endpoint_facts import (
     expiry_of,
     facts_of,
 )
+from postroad.verbs.hook_access import access_options, check_access, lane_secret, lift
 from postroad.verbs.paging import check_page
 from postroad.verbs.sending import Sending
 from postroad.verbs.webhooks import changed, credential_of, sealed
@@ -111,6 +112,8 @@ class EndpointAdmin:
         spec, hook, secrets = changed_endpoint(
             EndpointSpec(), Hook(url=url), HookSecrets(), options
         )
+        given = access_options(options)
+        await check_access(self._transport, tenant, given, self._store.clock.now_ms())
         secret = secret or new_secret()
         _, secrets = changed(hook, secrets, {"secrets": (secret,)})
         policy = replace(self._transport.policy(url), ordered=ordered)
@@ -118,7 +121,7 @@ class EndpointAdmin:
         now_ms = self._store.clock.now_ms()
         expires_at_ms = expiry_of(options, now_ms)
         number = self._sending.ids.next(now_ms)
-        credential = await credential_of(url, secrets.headers.get("authorization", ""))
+        credential = await credential_of(url, lane_secret(secrets))
         name = queue_name(number)
         queue = await self._sending.open_webhook(tenant, url, policy, credential, name)
         if spec.rate:
@@ -182,7 +185,11 @@ class EndpointAdmin:
                 row = replace(row, expires_at_ms=at_ms)
             return Edited(replace(row, spec=msgspec.json.encode(new)), hook, secrets, lane)
 
+        given = access_options(options)
+        await check_access(self._transport, tenant, given, self._store.clock.now_ms())
         facts = await self._edit(id, tenant, edit)
+        if given:
+            await lift(self._store, await self._store.find_queue(tenant, facts.queue), given)
         self.expiry.expect()
         return facts
 

@@ -18,7 +18,7 @@ from postroad.model.ids import to_number
 from postroad.model.recipients import may_name
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
-from postroad.ports.store import Lists
+from postroad.ports.store import Kept
 from postroad.verbs.bounding import bounded
 
 
@@ -27,7 +27,7 @@ class Explainer:
     """Explains messages, queues and lanes. `sends` tells whether an engine of this process is
     trying a message now."""
 
-    def __init__(self, store: Lists, clock: Clock, sends: Callable[[int], bool]) -> None:
+    def __init__(self, store: Kept, clock: Clock, sends: Callable[[int], bool]) -> None:
         self._store = store
         self._clock = clock
         self._sends = sends
@@ -44,7 +44,8 @@ class Explainer:
             )
         if may_name(facts.queue.name):
             named = await self._store.recipients_of([number])
-            facts = replace(facts, recipient=named.get(number, ""))
+            reports = tuple(await self._store.reports_of(number))
+            facts = replace(facts, recipient=named.get(number, ""), reports=reports)
         return explain(facts, self._clock.now_ms(), sending=self._sends(number))
 
     async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:

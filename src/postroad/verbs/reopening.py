@@ -8,7 +8,7 @@ from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
-from postroad.ports.transport import Reopens, Transport
+from postroad.ports.transport import Closable, Reopens, Transport
 
 LOOKS_S: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """When to look for blocks. The news that a mailbox is open may come before the blocks are written:
@@ -21,10 +21,11 @@ class Reopening:
     def __init__(self, store: Store, transports: Iterable[Transport], log: Log) -> None:
         self._store = store
         self._log = log
-        self._transports = [each for each in transports if isinstance(each, Reopens)]
+        self._closing = [each for each in transports if isinstance(each, Closable)]
         self.tasks = Tasks(log)
-        for each in self._transports:
-            each.on_reopen(self.reopen)
+        for each in transports:
+            if isinstance(each, Reopens):
+                each.on_reopen(self.reopen)
 
     def reopen(self, tenant: str, queue: str, still: Callable[[], bool]) -> None:
         """Lift the quota block of a queue while `still` is true."""
@@ -32,7 +33,7 @@ class Reopening:
 
     async def close(self) -> None:
         """Close the transports, and stop."""
-        for each in self._transports:
+        for each in self._closing:
             await each.close()
         await self.tasks.close()
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, TypedDict, Unpack
+from typing import Final, Unpack
 
 import msgspec
 from msgspec import Struct
@@ -34,6 +34,16 @@ from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 from postroad.verbs.bounding import bounded
+from postroad.verbs.hook_access import (
+    AccessFacts,
+    AccessOptions,
+    access_facts,
+    access_options,
+    changed_access,
+    check_access,
+    lane_secret,
+    lift,
+)
 from postroad.verbs.paging import check_page
 
 ROTATE_BATCH: Final = 100
@@ -44,7 +54,7 @@ OpenQueue = Callable[[str, str, Policy, str], Awaitable[Queue]]
 """Makes or changes a queue: tenant, URL, policy, and the credential of its lane."""
 
 
-class HookOptions(TypedDict, total=False):
+class HookOptions(AccessOptions, total=False):
     """Options of a webhook queue; what is not given keeps its value."""
 
     secrets: Sequence[str]
@@ -64,7 +74,7 @@ class HookOptions(TypedDict, total=False):
     the road says."""
 
 
-class HookFacts(Struct, frozen=True):
+class HookFacts(AccessFacts, frozen=True):
     """What is set for a webhook queue, without its secrets."""
 
     url: str
@@ -117,6 +127,8 @@ class WebhookAdmin:
             raise BadUrl(f"{url!r} is not a webhook: give its URL, as in https://example.com/hook")
         queue = await self._store.find_queue(tenant, url)
         hook, secret = await self._known(queue)
+        given = access_options(options)
+        await check_access(self._transport, tenant, given, self._store.clock.now_ms())
         hook, secret = changed(hook, secret, options)
         total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
         policy = queue.policy if queue else self._transport.policy(url)
@@ -126,12 +138,12 @@ class WebhookAdmin:
             policy = replace(policy, keep_bodies_ms=kept_ms(options["keep_bodies"]))
         if queue is None or policy != queue.policy:
             # A queue keeps the lane that it was made on (decision 037).
-            authorization = "" if queue else secret.headers.get("authorization", "")
-            credential = await credential_of(url, authorization)
+            credential = await credential_of(url, "" if queue else lane_secret(secret))
             queue = await self._open_queue(tenant, url, policy, credential)
         # Without `was` it is always written.
         _ = await self._store.write_hook(sealed(queue.id, tenant, hook, secret, self._ring))
         self._transport.endpoints.forget()
+        await lift(self._store, queue, given)
 
     async def get(self, url: str, *, tenant: str = DEFAULT_TENANT) -> HookFacts:
         """What is set for a webhook; of secrets only how many there are."""
@@ -208,6 +220,7 @@ class WebhookAdmin:
             names=hook.names,
             ladder=policy.ladder,
             keep_bodies_ms=policy.keep_bodies_ms,
+            **access_facts(secret),
         )
 
 
@@ -237,7 +250,7 @@ def changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook
         hook = replace(hook, timeout_ms=_ms("timeout", options["timeout"]))
     if "names" in options:
         hook = replace(hook, names=_names(options["names"]))
-    return hook, secret
+    return hook, changed_access(secret, options)
 
 
 def _ms(name: str, span: Duration) -> int:

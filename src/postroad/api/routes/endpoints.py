@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request, Response
 from postroad.api.routing import change, drop, fetch, give
+from postroad.model.access import Auth, ClientTls
 from postroad.model.ladder import Ladder
 from postroad.model.texts import ErrorText, Headers, Key, Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
@@ -35,6 +36,8 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     ladder: Ladder | UnsetType = UNSET
     rate: Rate | UnsetType = UNSET
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+    auth: Auth | UnsetType | None = UNSET
+    tls: ClientTls | UnsetType | None = UNSET
     expires_in: Expiry | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET
@@ -57,6 +60,8 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ladder: Ladder | UnsetType = UNSET
     rate: Rate = ""
     keep_bodies: Annotated[float, Meta(ge=0)] = 0
+    auth: Auth | UnsetType | None = UNSET
+    tls: ClientTls | UnsetType | None = UNSET
     expires_in: Expiry = 0
     ordered: bool = False
     secret: SecretText = ""

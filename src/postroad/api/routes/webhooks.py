@@ -8,6 +8,7 @@ from postroad.api.bodies import HIDDEN, sees_bodies
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, put
+from postroad.model.access import Auth, ClientTls
 from postroad.model.ladder import Ladder
 from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
 from postroad.model.tokens import Scope
@@ -36,6 +37,8 @@ class WebhookRequest(Struct, frozen=True, forbid_unknown_fields=True):
     names: HeaderNames | UnsetType = UNSET
     ladder: Ladder | UnsetType = UNSET
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
+    auth: Auth | UnsetType | None = UNSET
+    tls: ClientTls | UnsetType | None = UNSET
 
 
 class AttemptView(AttemptFacts, frozen=True):

@@ -14,7 +14,9 @@ from typing import Final, Protocol, cast
 
 from msgspec import Struct
 
-from postroad.model.errors import Shortage
+from postroad.model.access import ClientTls
+from postroad.model.errors import BadInput, Shortage
+from postroad.transports.webhook.client_tls import tls_context
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader
 from postroad.transports.webhook.resolving import check_descriptors
 from postroad.transports.webhook.target import Target
@@ -24,6 +26,8 @@ IDLE_S: Final = 4.0
 IDLE_SHARE: Final = 4
 IDLE_MAX: Final = 4_096
 """Idle ones have so large a part of the process's file descriptors, and no more than this."""
+CERTIFICATE_ALERTS: Final = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
+"""What OpenSSL calls a server's refusal of our certificate, or of having none."""
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -123,7 +127,7 @@ class Connection(asyncio.Protocol):
         """The connection ended."""
         self._gone(self)
         if isinstance(error, ssl.SSLError):
-            self._fail(Fault("tls", str(error), sent=True))
+            self._fail(_tls_fault(error))
         elif error is None:
             self._fail(Fault("closed", sent=True))
         else:
@@ -207,8 +211,16 @@ class IdleConnections:
 class ConnectionPool:
     """The connections to one vetted address. They cannot reach any other."""
 
-    def __init__(self, target: Target, address: str, all_idle: IdleConnections) -> None:
+    def __init__(
+        self,
+        target: Target,
+        address: str,
+        all_idle: IdleConnections,
+        tls: ClientTls | None = None,
+    ) -> None:
         self._target = target
+        self._own_tls = tls
+        self._context: ssl.SSLContext | None = None
         self._address = address
         self._all_idle = all_idle
         self._idle: deque[Connection] = deque()
@@ -250,7 +262,7 @@ class ConnectionPool:
         try:
             async with asyncio.timeout(limit_s):
                 if target.scheme == "https":
-                    tls = trust() if trust.cache_info().currsize else await asyncio.to_thread(trust)
+                    tls = await self._trusted()
                 # An address, not a name: nobody is asked where it is, so nobody can lie about it.
                 _, connection = await self._loop.create_connection(
                     lambda: Connection(self._put, self._gone),
@@ -266,6 +278,17 @@ class ConnectionPool:
                 raise lacks from None
             raise Fault(*reason_of(error), sent=False) from None
         return connection
+
+    async def _trusted(self) -> ssl.SSLContext:
+        """The system's certificates, or what this endpoint's owner set."""
+        if self._own_tls is None:
+            return trust() if trust.cache_info().currsize else await asyncio.to_thread(trust)
+        try:
+            if self._context is None:
+                self._context = await asyncio.to_thread(tls_context, self._own_tls)
+        except BadInput as error:
+            raise Fault("certificate", str(error), sent=False) from None
+        return self._context
 
     def close(self) -> None:
         """Close idle connections now, and those in use when their answer has come."""
@@ -310,6 +333,19 @@ def trust() -> ssl.SSLContext:
     return context
 
 
+def _tls_fault(error: ssl.SSLError) -> Fault:
+    """Name the fault of a connection that was made. In TLS 1.3 a server refuses a certificate after
+    our side of the handshake has ended, and before it reads a request."""
+    refused = refuses_ours(error)
+    return Fault("certificate" if refused else "tls", str(error), sent=not refused)
+
+
+def refuses_ours(error: ssl.SSLError) -> bool:
+    """Whether a server refuses our certificate, or wants one."""
+    _, alert, name = (error.reason or "").partition("_ALERT_")
+    return bool(alert) and any(word in name for word in CERTIFICATE_ALERTS)
+
+
 def reason_of(error: Exception) -> tuple[str, str]:
     """Name the fault that an exception of a socket is, and what it says."""
     if isinstance(error, TimeoutError):
@@ -317,7 +353,7 @@ def reason_of(error: Exception) -> tuple[str, str]:
     if isinstance(error, ConnectionRefusedError):
         return "refused", ""
     if isinstance(error, ssl.SSLError | ssl.CertificateError):
-        return "tls", str(error)
+        return "certificate" if refuses_ours(error) else "tls", str(error)
     if isinstance(error, ConnectionError):
         return "reset", ""
     return "other", str(error)

@@ -11,12 +11,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.access import AUTHORIZATION, Auth, ClientTls, OAuthClient, authorization
 from postroad.model.errors import BadKey, PostroadError
 from postroad.model.keyring import KeyRing
+from postroad.model.private_headers import HIDDEN
 from postroad.model.states import NEVER
 from postroad.model.webhook import Hook, HookRow, HookSecrets, WebhookRules
 from postroad.ports.clock import Clock
 from postroad.ports.webhooks import HookStore
+from postroad.transports.webhook.client_tls import ends_at_ms
 from postroad.transports.webhook.event_bodies import EventBodies
 from postroad.transports.webhook.signing import Signer
 
@@ -41,6 +44,11 @@ class Endpoint(Struct, frozen=True):
     total_ms: int
     row: HookRow | None = None
     """What it was made from."""
+    oauth: OAuthClient | None = None
+    """Whose tokens go with its requests."""
+    tls: ClientTls | None = None
+    """What its connections are made with."""
+    certificate_ends_ms: int = NEVER
     until_ms: int = NEVER
     """When the first of its secrets ends."""
 
@@ -54,6 +62,24 @@ def open_row(row: HookRow, ring: KeyRing, *, plain: bool = False) -> tuple[Hook,
     """Decode a stored row. `plain` also accepts one that is not sealed although there are keys."""
     sealed = ring.open(row.key, row.sealed, place(row.queue, row.tenant), plain=plain)
     return HOOK.decode(row.hook), SECRETS.decode(sealed)
+
+
+def with_access(endpoint: Endpoint, auth: Auth | None, tls: ClientTls | None) -> Endpoint:
+    """Add what an endpoint's requests and connections are authorized with."""
+    if isinstance(auth, OAuthClient):
+        endpoint = replace(endpoint, oauth=auth)
+    elif auth is not None:
+        endpoint = authorized(endpoint, authorization(auth))
+    if tls is not None:
+        ends_ms = ends_at_ms(tls) if tls.certificate else NEVER
+        endpoint = replace(endpoint, tls=tls, certificate_ends_ms=ends_ms)
+    return endpoint
+
+
+def authorized(endpoint: Endpoint, value: str) -> Endpoint:
+    """Add the header that authorizes requests; the log does not show it."""
+    headers = {**endpoint.headers, AUTHORIZATION: value}
+    return replace(endpoint, headers=headers, shown={**endpoint.shown, AUTHORIZATION: HIDDEN})
 
 
 class Endpoints:
@@ -142,5 +168,7 @@ class Endpoints:
         now_ms = self._clock.now_ms() if secret.ending else 0
         signer = Signer(secret.live(now_ms))
         made = Endpoint(hook, secret.headers, shown, signer, connect_ms, total_ms)
+        if secret.auth is not None or secret.tls is not None:
+            made = with_access(made, secret.auth, secret.tls)
         until_ms = min((end for _, end in secret.ending if end > now_ms), default=NEVER)
         return replace(made, until_ms=until_ms) if secret.ending else made

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from postroad.model.access import ClientTls
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import BadInput, BadKey, BadUrl, PostroadError, StoreError
 from postroad.model.event import MARK as EVENT_MARK
@@ -17,6 +18,7 @@ from postroad.model.outcome import (
     Kind,
     Outcome,
     failed,
+    held,
     rejected,
     unknown,
     unreachable,
@@ -24,14 +26,19 @@ from postroad.model.outcome import (
 from postroad.model.try_details import TryDetails
 from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
 from postroad.ports.clock import Clock
+from postroad.transports.webhook.access import ExpiredCertificate, TryAccess
 from postroad.transports.webhook.answers import judge, outcome_of
 from postroad.transports.webhook.connections import ConnectionPool, Fault, IdleConnections
 from postroad.transports.webhook.endpoints import Endpoint, Endpoints
 from postroad.transports.webhook.requests import Beginning, begin
 from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.target import Target, read
+from postroad.transports.webhook.tokens import NoToken, TokenCache
 
 RESOLVE_AGAIN_S: Final = 60.0
+POOLS_MAX: Final = 64
+"""Addresses, each with the certificates of some endpoints: more need no long memory."""
+UNAUTHORIZED: Final = 401
 AHEAD_S: Final = 0.5
 """What is prepared holds at least so long."""
 
@@ -50,6 +57,13 @@ class VettedAddresses(Struct, frozen=True):
     until_s: float
 
 
+class Shared(Struct, frozen=True):
+    """What the sessions of a process share."""
+
+    idle: IdleConnections
+    tokens: TokenCache
+
+
 class WebhookSession:
     """Sends POST requests to one server. Queues of the lane share its connections."""
 
@@ -60,27 +74,37 @@ class WebhookSession:
         addresses: Callable[[Target], Awaitable[list[str]]],
         endpoints: Endpoints,
         clock: Clock,
-        idle: IdleConnections,
+        shared: Shared,
     ) -> None:
         self._target = target
         self._rules = rules
         self._addresses = addresses
         self._endpoints = endpoints
         self._clock = clock
-        self._idle = idle
+        self._idle = shared.idle
+        self._access = TryAccess(shared.tokens, clock)
         self._loop = asyncio.get_running_loop()
         self._vetted: VettedAddresses | None = None
         self._vetting = asyncio.Lock()
         self._targets: dict[str, Target] = {}
         self._begun: dict[int, Beginning] = {}
-        self._pools: dict[str, AddressPool] = {}
+        self._pools: dict[tuple[str, ClientTls | None], AddressPool] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
-        """Make one try, at the first address that accepts the connection."""
+        """Make one try; with another token at once where the receiver refuses the one before."""
+        outcome = await self._try(queue, message)
+        if outcome.status == UNAUTHORIZED and self._access.renews(queue, outcome):
+            outcome = await self._try(queue, message)
+        return outcome
+
+    async def _try(self, queue: Queue, message: Message) -> Outcome:
+        """Make one request, at the first address that accepts the connection."""
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
             if (url := endpoint.hook.url) and url not in self._targets:
                 endpoint = await self._newest(queue, endpoint)
+            if endpoint.oauth is not None or endpoint.tls is not None:
+                endpoint = await self._access.ready(queue, endpoint)
             if message.headers.startswith(EVENT_MARK):
                 whole = await self._endpoints.bodies.whole(message)
                 if whole is None:
@@ -96,7 +120,8 @@ class WebhookSession:
         start_s = self._loop.time()
         outcome = unreachable("no address was tried")
         for address in list(vetted.addresses):
-            outcome = await self._call(self._pool(address), request, shown, beginning, start_s)
+            pool = self._pool(address, endpoint)
+            outcome = await self._call(pool, request, shown, beginning, start_s)
             if outcome.status or outcome.kind is not Kind.unreachable:
                 return outcome
             self._put_last(address)
@@ -112,12 +137,14 @@ class WebhookSession:
         endpoints, number = self._endpoints, queue.id
         try:
             endpoint = endpoints.get(number, AHEAD_S) or await endpoints.ask(number, AHEAD_S)
+            if endpoint.oauth is not None or endpoint.tls is not None:
+                endpoint = await self._access.ready(queue, endpoint)
             vetted = self._fresh() or await self._vet()
         except PostroadError as error:
             return _not_sent(error)
         outcome = unreachable("no address was tried")
         for address in list(vetted.addresses):
-            pool = self._pool(address)
+            pool = self._pool(address, endpoint)
             try:
                 await pool.connections.prepare(endpoint.connect_ms / 1000)
             except Fault as fault:
@@ -149,8 +176,8 @@ class WebhookSession:
             if vetted is None:
                 found = await self._addresses(self._target)
                 vetted = self._vetted = VettedAddresses(found, self._loop.time() + RESOLVE_AGAIN_S)
-                for address in self._pools.keys() - set(found):
-                    self._pools.pop(address).connections.close()
+                for key in [key for key in self._pools if key[0] not in found]:
+                    self._pools.pop(key).connections.close()
             return vetted
 
     def _put_last(self, address: str) -> None:
@@ -158,12 +185,15 @@ class WebhookSession:
         if self._vetted is not None and self._vetted.addresses[0] == address:
             self._vetted.addresses.append(self._vetted.addresses.pop(0))
 
-    def _pool(self, address: str) -> AddressPool:
-        pool = self._pools.get(address)
+    def _pool(self, address: str, endpoint: Endpoint) -> AddressPool:
+        key = address, endpoint.tls
+        pool = self._pools.get(key)
         if pool is None:
+            if len(self._pools) >= POOLS_MAX:
+                self._pools.pop(next(iter(self._pools))).connections.close()
             host = f"[{address}]" if ":" in address else address
-            connections = ConnectionPool(self._target, address, self._idle)
-            pool = self._pools[address] = AddressPool(f"{host}:{self._target.port}", connections)
+            connections = ConnectionPool(self._target, address, self._idle, endpoint.tls)
+            pool = self._pools[key] = AddressPool(f"{host}:{self._target.port}", connections)
         return pool
 
     # What
@@ -223,6 +253,8 @@ class WebhookSession:
 
 def _fault(fault: Fault, pool: AddressPool, shown: bytes = b"") -> Outcome:
     outcome = outcome_of(fault.name, str(fault), sent=fault.sent)
+    if fault.name == "certificate":
+        outcome = held(f"the server refuses our certificate, or wants one: {fault}; set its tls")
     return replace(outcome, details=TryDetails(pool.at, fault.name, shown))
 
 
@@ -230,6 +262,9 @@ def _not_sent(error: PostroadError) -> Outcome:
     """Make the outcome of a try that made no call."""
     if isinstance(error, BadKey | StoreError):
         return unreachable(f"this webhook's settings cannot be read: {error}")
+    if isinstance(error, NoToken | ExpiredCertificate):
+        fault = "token" if isinstance(error, NoToken) else "certificate"
+        return replace(held(str(error)), details=TryDetails(fault=fault))
     if isinstance(error, BadUrl):
         return replace(failed(str(error), answered=False), details=TryDetails(fault="forbidden"))
     if isinstance(error, Unresolved):

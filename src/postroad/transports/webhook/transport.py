@@ -9,13 +9,15 @@ from postroad.model.entities import LaneKey, Policy
 from postroad.model.errors import BadUrl, UnknownEndpoint
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
+from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import check_headers
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
-from postroad.transports.webhook.session import WebhookSession
+from postroad.transports.webhook.session import Shared, WebhookSession
 from postroad.transports.webhook.target import read
+from postroad.transports.webhook.tokens import TokenCache
 
 GRACE_MS: Final = 5_000
 """The engine cuts a try only so long after the transport should have ended it: names have to be
@@ -40,7 +42,10 @@ class WebhookTransport:
         self.endpoints = endpoints
         self.idle = IdleConnections()
         self._clock = clock
-        self._guard = Guard(rules, resolve or SystemResolver())
+        self._resolve = resolve or SystemResolver()
+        self._guard = Guard(rules, self._resolve)
+        self.tokens = TokenCache(self._token_server, clock)
+        self._shared = Shared(self.idle, self.tokens)
         self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:
@@ -80,7 +85,15 @@ class WebhookTransport:
         target = read(lane.server + "/", self.rules)
         rules, endpoints, clock = self.rules, self.endpoints, self._clock
         vetted = partial(self._guard.addresses, tenant=lane.tenant)
-        return WebhookSession(target, rules, vetted, endpoints, clock, self.idle)
+        return WebhookSession(target, rules, vetted, endpoints, clock, self._shared)
+
+    async def close(self) -> None:
+        """Close what sessions share."""
+        await self.tokens.close()
+
+    def _token_server(self, tenant: str) -> VettedHttp:
+        """The client that asks token servers, which the guard vets as it does receivers."""
+        return VettedHttp(self.rules, self._clock, self.idle, self._resolve, tenant)
 
 
 def check_known(queue: str) -> None:

@@ -67,7 +67,7 @@ update postroad.campaign set halts = 0 where id = $1
 
 -- name: campaign_exact
 -- Count a campaign's recipients one by one.
-select state, count(*), count(*) filter (where status in ('undelivered', 'failed', 'canceled'))
+select state, count(*), count(*) filter (where status in ('bounced', 'undelivered', 'failed', 'canceled'))
   from postroad.campaign_message where campaign_id = $1 group by state
 
 -- name: campaigns_log

@@ -203,7 +203,7 @@ update postroad.campaign c
    set total = c.total - 1, sent = c.sent - (g.state = 'sent')::int, failed = c.failed - (g.state = 'failed')::int,
        uncertain = c.uncertain - (g.state = 'uncertain')::int,
        suppressed = c.suppressed - (g.state = 'suppressed')::int,
-       undelivered = c.undelivered - (g.status in ('undelivered', 'failed', 'canceled'))::int
+       undelivered = c.undelivered - (g.status in ('bounced', 'undelivered', 'failed', 'canceled'))::int
   from gone g where c.id = $1
 
 -- name: erase_suppression
@@ -219,6 +219,11 @@ on conflict do nothing
 -- name: erase_suppression_of
 -- Delete a recipient from a suppression list.
 delete from postroad.suppression where address = $2 and tenant = $1
+
+-- name: erase_mail_report
+-- Delete a slice of what was reported to a tenant, about everybody or about one recipient.
+delete from postroad.mail_report
+ where id in (select id from postroad.mail_report where tenant = $1 and ($2::text = '' or address = $2) order by id limit $3)
 
 -- name: erase_letter
 -- Delete letters in mailboxes.

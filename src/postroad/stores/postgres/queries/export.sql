@@ -155,6 +155,16 @@ select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, 
  where s.address in (select json_array_elements_text($2::json)) and s.tenant = $1 and s.id > $3 and $4::bigint >= 0
  order by s.id limit $5
 
+-- name: export_mail_report
+-- Read what was reported about a tenant's messages.
+select r.id as k1, 0 as k2, r.address, r.kind, r.at, r.message, r.code, r.note from postroad.mail_report r
+ where r.tenant = $1 and $2::text = '' and r.id > $3 and $4::bigint >= 0 order by r.id limit $5
+
+-- name: export_mail_report_one
+-- Read what was reported about one recipient (the forms of it as JSON).
+select r.id as k1, 0 as k2, r.address, r.kind, r.at, r.message, r.code, r.note from postroad.mail_report r
+ where r.address in (select json_array_elements_text($2::json)) and r.tenant = $1 and r.id > $3 and $4::bigint >= 0 order by r.id limit $5
+
 -- name: export_mailbox
 -- Walk over mailboxes.
 with next as materialized (select * from postroad.mailbox where number > $3 and $4::bigint >= 0 order by number limit $5)

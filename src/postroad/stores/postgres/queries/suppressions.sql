@@ -27,3 +27,25 @@ select tenant, recipient, reason, at, campaign, message, note, id from postroad.
 -- Take a recipient off a list, for one reason or for all.
 delete from postroad.suppression
  where address in (lower($2 collate "C"), $3) and tenant = $1 and ($4 = '' or reason = $4) returning 1
+
+-- name: report_add
+-- Note what was reported about a message, unless it is known. That it was delivered counts only after soft bounces.
+insert into postroad.mail_report (tenant, message, address, kind, mark, code, note, at)
+select $1, $2::bigint, $3, $4, $5, $6, $7, $8::bigint
+ where $4::text <> 'delivered'
+    or exists (select 1 from postroad.mail_report where address = $3 and tenant = $1 and kind = 'soft_bounce')
+on conflict do nothing returning 1
+
+-- name: reports_of
+-- Read what was reported about a message, in order.
+select kind, at, code, note from postroad.mail_report where message = $1 order by id
+
+-- name: report_soft_bounces
+-- Count a recipient's soft bounces since a time and since its last delivery, and the messages that they are about.
+select count(*), count(distinct message) from postroad.mail_report
+ where address = $2 and tenant = $1 and kind = 'soft_bounce' and at >= $3
+   and id > coalesce((select max(id) from postroad.mail_report where address = $2 and tenant = $1 and kind = 'delivered'), 0)
+
+-- name: reports_retain
+-- Delete a slice of the reports from before a time, the oldest first.
+delete from postroad.mail_report where id in (select id from postroad.mail_report order by id limit $2) and at < $1 returning 1

@@ -73,7 +73,7 @@ update campaign set sent = sent + ?2, failed = failed + ?3, uncertain = uncertai
 
 -- name: campaign_exact
 -- Count a campaign's recipients one by one.
-select state, count(*), coalesce(sum(status in ('undelivered', 'failed', 'canceled')), 0)
+select state, count(*), coalesce(sum(status in ('bounced', 'undelivered', 'failed', 'canceled')), 0)
   from campaign_message where campaign_id = ?1 group by state
 
 -- name: campaign_place

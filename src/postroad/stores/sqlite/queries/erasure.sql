@@ -174,7 +174,7 @@ update campaign
    set total = total - 1, sent = sent - (m.state = 'sent'), failed = failed - (m.state = 'failed'),
        uncertain = uncertain - (m.state = 'uncertain'),
        suppressed = suppressed - (m.state = 'suppressed'),
-       undelivered = undelivered - (m.status in ('undelivered', 'failed', 'canceled'))
+       undelivered = undelivered - (m.status in ('bounced', 'undelivered', 'failed', 'canceled'))
   from campaign_message m
  where campaign.id = ?1 and m.campaign_id = ?1 and m.n = ?2
    and not exists (select 1 from campaign_op o where o.campaign_id = ?1 and o.n = ?2)
@@ -205,6 +205,11 @@ on conflict do nothing
 -- name: erase_suppression_of
 -- Delete a recipient from a suppression list.
 delete from suppression where address = ?2 and tenant = ?1
+
+-- name: erase_mail_report
+-- Delete a slice of what was reported to a tenant, about everybody or about one recipient.
+delete from mail_report
+ where id in (select id from mail_report where tenant = ?1 and (?2 = '' or address = ?2) order by id limit ?3)
 
 -- name: erase_letter
 -- Delete letters in mailboxes.

@@ -140,6 +140,16 @@ select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, 
 select s.id as k1, 0 as k2, s.recipient, s.reason, s.at, s.campaign, s.message, s.note from suppression s
  where s.address in (select value from json_each(?2)) and +s.tenant = ?1 and s.id > ?3 and ?4 >= 0 order by s.id limit ?5
 
+-- name: export_mail_report
+-- Read what was reported about a tenant's messages.
+select r.id as k1, 0 as k2, r.address, r.kind, r.at, r.message, r.code, r.note from mail_report r
+ where r.tenant = ?1 and ?2 = '' and r.id > ?3 and ?4 >= 0 order by r.id limit ?5
+
+-- name: export_mail_report_one
+-- Read what was reported about one recipient (the forms of it as JSON).
+select r.id as k1, 0 as k2, r.address, r.kind, r.at, r.message, r.code, r.note from mail_report r
+ where r.address in (select value from json_each(?2)) and +r.tenant = ?1 and r.id > ?3 and ?4 >= 0 order by r.id limit ?5
+
 -- name: export_mailbox
 -- Walk over mailboxes.
 with next as materialized (select * from mailbox where number > ?3 and ?4 >= 0 order by number limit ?5)

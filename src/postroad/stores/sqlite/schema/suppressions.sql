@@ -8,7 +8,7 @@ create table suppression (
   tenant    text not null,
   address   text not null,
   recipient text not null,
-  reason    text not null check (reason in ('by_hand', 'complaint', 'hard_bounce', 'unsubscribed')),
+  reason    text not null check (reason in ('by_hand', 'complaint', 'hard_bounce', 'soft_bounce', 'unsubscribed')),
   at        integer not null,
   campaign  text not null,
   message   text not null,
@@ -17,3 +17,20 @@ create table suppression (
 create unique index suppression_address on suppression (address, tenant, reason);
 create index suppression_list on suppression (tenant, id);
 create index suppression_erased on suppression (tenant) where address >= 'sha256:' and address < 'sha256;';
+
+-- What was reported about messages: bounces and complaints. message: below zero, a campaign's recipient. address: the
+-- recipient in lower case. mark: what names the report, so that the same one again is not stored.
+create table mail_report (
+  id      integer primary key,
+  tenant  text not null,
+  message integer not null,
+  address text not null,
+  kind    text not null check (kind in ('complaint', 'delivered', 'hard_bounce', 'policy', 'soft_bounce')),
+  mark    text not null,
+  code    text not null,
+  note    text not null,
+  at      integer not null
+) strict;
+create unique index mail_report_message on mail_report (message, kind, mark);
+create index mail_report_address on mail_report (address, tenant);
+create index mail_report_tenant on mail_report (tenant, id);

@@ -189,7 +189,7 @@ begin
            count(*) filter (where state = 'sent') as sent, count(*) filter (where state = 'failed') as failed,
            count(*) filter (where state = 'uncertain') as uncertain,
            count(*) filter (where state = 'suppressed') as suppressed,
-           count(*) filter (where status in ('undelivered', 'failed', 'canceled')) as undelivered
+           count(*) filter (where status in ('bounced', 'undelivered', 'failed', 'canceled')) as undelivered
       into e from campaign_message where campaign_id = v.id;
     if (e.total, e.sent, e.failed, e.uncertain, e.undelivered, e.suppressed)
        is distinct from (v.total, v.sent, v.failed, v.uncertain, v.undelivered, v.suppressed) then
@@ -244,7 +244,7 @@ begin
   if not found or m.provider_id not in ('', p_provider) then return false; end if;
   delete from campaign_op where campaign_id = p_campaign and n = p_n;
   if m.status = any (p_earlier) then  -- a handset may show what was said to be lost
-    v_bad := p_bad::int - (m.status in ('undelivered', 'failed', 'canceled'))::int;
+    v_bad := p_bad::int - (m.status in ('bounced', 'undelivered', 'failed', 'canceled'))::int;
   end if;
   update campaign_message
      set state = 'sent', provider_id = p_provider,

@@ -1,0 +1,68 @@
+"""Options about how webhooks and endpoints are authorized. Secrets are in files: a command line is
+seen by everybody on the machine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from postroad.cli.command import SharedOptions
+from postroad.cli.options import Option
+from postroad.cli.printing import when
+from postroad.model.errors import BadInput
+
+NONE: Final = "none"
+
+
+class AccessSettings(SharedOptions, frozen=True):
+    """How requests are authorized and connections made."""
+
+    auth: Annotated[
+        str | None,
+        Option(help='A file with JSON as {"type": "bearer", "token": …}; `-` reads it, or `none`.'),
+    ] = None
+    certificate: Annotated[
+        str | None, Option(help="A file with the client certificate; `none` removes all of it.")
+    ] = None
+    certificate_key: Annotated[str | None, Option(help="A file with its key.")] = None
+    ca: Annotated[
+        str | None, Option(help="A file with authorities to trust instead of the system's.")
+    ] = None
+
+
+def access_data(settings: AccessSettings) -> dict[str, Any]:
+    """Return what the options change, as the API takes it."""
+    data: dict[str, Any] = {}
+    if settings.auth is not None:
+        data["auth"] = None if settings.auth == NONE else _auth(settings.auth)
+    files = {"certificate": settings.certificate, "key": settings.certificate_key}
+    files["ca"] = settings.ca
+    given = {name: file for name, file in files.items() if file is not None}
+    if given:
+        gone = settings.certificate == NONE
+        data["tls"] = None if gone else {name: _read(file) for name, file in given.items()}
+    return data
+
+
+def access_rows(said: dict[str, Any]) -> list[tuple[str, object]]:
+    """Return what is set, as rows."""
+    ends = said["certificate_ends_at_ms"]
+    return [
+        ("auth", said["auth"] or "none"),
+        ("certificate", f"ours, until {when(ends)}" if ends else "none"),
+        ("authorities", "its own" if said["own_ca"] else "the system's"),
+    ]
+
+
+def _auth(file: str) -> Any:
+    try:
+        return json.loads(_read(file))
+    except (ValueError, RecursionError):
+        raise BadInput('--auth: this is no JSON as {"type": "bearer", "token": …}') from None
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file} cannot be read: {error}") from None

@@ -1,0 +1,113 @@
+"""What webhooks and endpoints are authorized with: checked before it is stored, and shown without
+secrets."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.model.access import (
+    AUTHORIZATION,
+    Auth,
+    ClientTls,
+    OAuthClient,
+    authorization,
+    check_lengths,
+)
+from postroad.model.block import BlockKind
+from postroad.model.entities import Queue
+from postroad.model.errors import BadInput
+from postroad.model.webhook import HookSecrets
+from postroad.ports.store import Store
+from postroad.transports.webhook.client_tls import check_tls, ends_at_ms
+from postroad.transports.webhook.requests import check_header
+from postroad.transports.webhook.transport import WebhookTransport
+
+
+class AccessOptions(TypedDict, total=False):
+    """How requests are authorized and connections made; None is as for everybody."""
+
+    auth: Auth | None
+    """A user and password, a token, or a client of an OAuth 2 server."""
+    tls: ClientTls | None
+    """A client certificate with its key, and authorities to trust instead of the system's."""
+
+
+class AccessFacts(Struct, frozen=True, kw_only=True):
+    """How a webhook is authorized, without the secrets."""
+
+    auth: str = ""
+    """`basic`, `bearer` or `oauth`."""
+    certificate_ends_at_ms: int | None = None
+    """When its client certificate expires."""
+    own_ca: bool = False
+    """Whether its server's certificate is checked against authorities that were set."""
+
+
+ACCESS_NAMES: Final = ("auth", "tls")
+
+
+def access_options(options: Mapping[str, Any]) -> AccessOptions:
+    """Return the options that are about access."""
+    given = {name: value for name, value in options.items() if name in ACCESS_NAMES}
+    return cast(AccessOptions, given)
+
+
+def access_facts(secret: HookSecrets) -> dict[str, Any]:
+    """Show what is set, without the secrets."""
+    auth, tls = secret.auth, secret.tls
+    return {
+        "auth": str(auth.__struct_config__.tag) if auth else "",
+        "certificate_ends_at_ms": ends_at_ms(tls) if tls else None,
+        "own_ca": bool(tls and tls.ca),
+    }
+
+
+def changed_access(secret: HookSecrets, options: AccessOptions) -> HookSecrets:
+    """Return the secrets with what the options change."""
+    if "auth" in options:
+        secret = replace(secret, auth=options["auth"])
+    if "tls" in options:
+        secret = replace(secret, tls=options["tls"])
+    if secret.auth is not None and AUTHORIZATION in secret.headers:
+        raise BadInput("auth and the header authorization are both set: give one of them")
+    return secret
+
+
+async def check_access(
+    transport: WebhookTransport, tenant: str, options: AccessOptions, now_ms: int
+) -> None:
+    """Raise BadInput if what is given cannot authorize anything: a certificate without its key, or
+    a client that its token server refuses."""
+    auth, tls = options.get("auth"), options.get("tls")
+    for given in (auth, tls):
+        if given is not None:
+            check_lengths(given)
+    if tls is not None:
+        await asyncio.to_thread(check_tls, tls, now_ms)
+    if isinstance(auth, OAuthClient):
+        await transport.tokens.check(tenant, auth)
+    elif auth is not None:
+        check_header(AUTHORIZATION, authorization(auth))
+
+
+def lane_secret(secret: HookSecrets) -> str:
+    """Return what tells the lanes of one server apart: whom its requests come from."""
+    auth, tls = secret.auth, secret.tls
+    parts = [secret.headers.get(AUTHORIZATION, "")]
+    if isinstance(auth, OAuthClient):
+        parts += [auth.token_url, auth.client_id, auth.client_secret, auth.scope]
+    elif auth is not None:
+        parts.append(authorization(auth))
+    if tls is not None:
+        parts += [tls.certificate, tls.ca]
+    return "\0".join(filter(None, parts))
+
+
+async def lift(store: Store, queue: Queue | None, options: AccessOptions) -> None:
+    """Lift a quota block, which may have come from what is changed here."""
+    block = queue.block if queue else None
+    if queue and block and options and block.kind is BlockKind.quota:
+        await store.unblock_queue(queue.id)
