@@ -165,10 +165,10 @@ class Postroad:
         self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
+        self.event_types = EventTypeAdmin(store)
         self.events = EventVerbs(store, self._sending, allowance)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
-        self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
-        self.publish_in = self.events.publish_in
+        self.publish, self.publish_in = self.events.publish, self.events.publish_in
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self._reopening = Reopening(store, self._transports.values(), log)
         beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
@@ -364,8 +364,7 @@ class Postroad:
         try:
             engine.start()
             engine.spawn(self.endpoints.expiry.run(), "endpoints")
-            mover = EventMover(store, self.events.move_arrival, log)
-            engine.spawn(mover.run(), "events")
+            engine.spawn(EventMover(store, self.events.move_arrival, log).run(), "events")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             if not until_idle:

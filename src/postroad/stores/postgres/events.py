@@ -95,9 +95,9 @@ def _publish_values(publish: Publish) -> tuple[Value, ...]:
     about = (event.id, event.tenant, event.type, event.body, event.channels, event.made_at_ms)
     numbers = (event.first, event.last, event.matched)
     versions = (publish.endpoints_version, publish.types_version)
-    columns = [[each.lane for each in to], [each.queue for each in to]]
-    columns.append([each.order_group for each in to])
-    key = (publish.key, publish.digest, *map(literal, columns), publish.headers)
+    lanes, queues = literal(each.lane for each in to), literal(each.queue for each in to)
+    order_groups = literal(each.order_group for each in to)
+    key = (publish.key, publish.digest, lanes, queues, order_groups, publish.headers)
     return (*about, *numbers, *versions, *key)
 
 
