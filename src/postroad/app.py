@@ -39,7 +39,6 @@ from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
 from postroad.verbs.endpoints import EndpointAdmin
-from postroad.verbs.event_arrivals import EventMover
 from postroad.verbs.event_types import EventTypeAdmin
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
@@ -142,8 +141,7 @@ class Postroad:
         rules, limits = self.settings.webhooks, self.settings.tenants
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        most = self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(store, limits, most, log)
+        allowance = self._allowance = Allowance(store, limits, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
         given = ChannelParts(store.clock, rules, own.idle, mail, *more)
         made = (store, keys, own_channels(given, transports), log, allowance, mail)
@@ -165,10 +163,10 @@ class Postroad:
         self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
         self.privacy = PrivacyVerbs(store, log, service.addressing)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.event_types = EventTypeAdmin(store)
-        self.events = EventVerbs(store, self._sending, allowance)
+        events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
-        self.publish, self.publish_in = self.events.publish, self.events.publish_in
+        self.publish, self.publish_in = events.publish, events.publish_in
+        self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self._reopening = Reopening(store, self._transports.values(), log)
         beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
@@ -364,7 +362,7 @@ class Postroad:
         try:
             engine.start()
             engine.spawn(self.endpoints.expiry.run(), "endpoints")
-            engine.spawn(EventMover(store, self.events.move_arrival, log).run(), "events")
+            engine.spawn(self.events.mover.run(), "events")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             if not until_idle:
@@ -386,8 +384,7 @@ class Postroad:
             await engine.figures.end()
             await engine.close()
             self._tell_broken(None)
-            self.engine = None
-            self._stop_asked = False
+            self.engine, self._stop_asked = None, False
             trap.hand_on()
 
     def _tell_broken(self, broke: Broke | None) -> None:

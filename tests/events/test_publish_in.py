@@ -7,12 +7,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-import asyncpg
 import pytest
 
 from postroad import Postroad
 from postroad.model.errors import BadInput, Conflict, UnknownEventType
-from tests.postgres.drivers import DRIVERS
+from tests.postgres.drivers import DRIVERS, on_asyncpg
 from tests.webhook.conftest import Receiver
 
 
@@ -33,12 +32,8 @@ async def transaction(road: Postroad) -> Any:
             raise
         connection.execute("commit")
         return
-    connection = await asyncpg.connect(road.dsn)
-    try:
-        async with connection.transaction():
-            yield connection
-    finally:
-        await connection.close()
+    async with on_asyncpg(road.dsn) as raw:
+        yield raw
 
 
 def got(receiver: Receiver, mark: str) -> list[Any]:

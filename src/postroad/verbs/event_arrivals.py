@@ -1,6 +1,7 @@
 """Events that were published inside callers' transactions are matched and published after the
 commit."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -31,6 +32,8 @@ class EventMover:
         store = self._store
         if not isinstance(store, EventArrivals):
             return
+        store.events_arrived = asyncio.Event()  # of this run's loop
+        store.events_arrived.set()
         while True:
             await store.events_arrived.wait()
             store.events_arrived.clear()

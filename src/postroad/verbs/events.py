@@ -39,10 +39,12 @@ from postroad.model.states import NEVER
 from postroad.model.texts import checked
 from postroad.observe import tracing
 from postroad.ports.events import EventArrivals
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
 from postroad.verbs.endpoints import event_store
+from postroad.verbs.event_arrivals import EventMover
 from postroad.verbs.event_schemas import mismatch
 from postroad.verbs.event_types import Catalogue
 from postroad.verbs.known_queues import check_names
@@ -110,12 +112,13 @@ class _Asked(Struct, frozen=True):
 class EventVerbs:
     """Publish events, and see what became of them."""
 
-    def __init__(self, store: Store, sending: Sending, allowance: Allowance) -> None:
+    def __init__(self, store: Store, sending: Sending, allowance: Allowance, log: Log) -> None:
         self._store = store
         self._sending = sending
         self._allowance = allowance
         self._matchers: dict[str, Matcher] = {}
         self._catalogue: Catalogue | None = None
+        self.mover = EventMover(store, self._move_arrival, log)
 
     async def publish(
         self,
@@ -154,11 +157,28 @@ class EventVerbs:
         self._allowance.sends((tenant,))
         return await self._publish(asked, {}, partial(self._store_in, connection))
 
+    async def list(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> EventPage:
+        """A page of a tenant's events, the newest first."""
+        check_page(limit)
+        before = event_number(after) if after else NEVER
+        rows = await event_store(self._store).event_page(tenant, before, limit + 1)
+        shown = tuple(EventFacts(*_facts(row)) for row in rows[:limit])
+        return EventPage(shown, shown[-1].id if len(rows) > limit else "")
+
+    async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EventContent:  # noqa: A002
+        """An event with its body."""
+        row = await event_store(self._store).event(tenant, event_number(id))
+        if row is None:
+            raise UnknownEvent(f"there is no event {id} of tenant {tenant!r}")
+        return EventContent(*_facts(row), row.body)
+
     async def _store_in(self, connection: object, publish: Publish) -> Published:
         said = await event_store(self._store).publish_in(connection, publish)
         return said or Published(False, publish.event.id)
 
-    async def move_arrival(self, arrival: EventArrival) -> Published | None:
+    async def _move_arrival(self, arrival: EventArrival) -> Published | None:
         """Match an event that was published inside a caller's transaction, and publish it; None:
         another process does."""
         store = self._store
@@ -177,23 +197,6 @@ class EventVerbs:
             if said is None or not said.moved:
                 return said
             self._forget(arrival.tenant)
-
-    async def list(
-        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
-    ) -> EventPage:
-        """A page of a tenant's events, the newest first."""
-        check_page(limit)
-        before = event_number(after) if after else NEVER
-        rows = await event_store(self._store).event_page(tenant, before, limit + 1)
-        shown = tuple(EventFacts(*_facts(row)) for row in rows[:limit])
-        return EventPage(shown, shown[-1].id if len(rows) > limit else "")
-
-    async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EventContent:  # noqa: A002
-        """An event with its body."""
-        row = await event_store(self._store).event(tenant, event_number(id))
-        if row is None:
-            raise UnknownEvent(f"there is no event {id} of tenant {tenant!r}")
-        return EventContent(*_facts(row), row.body)
 
     def _asked(
         self, name: str, body: object, tenant: str, key: str | None, channels: Sequence[str]
