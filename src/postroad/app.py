@@ -54,6 +54,7 @@ from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import F, G, HandlerOptions, Registry
 from postroad.verbs.reopening import Reopening
+from postroad.verbs.replays import ReplayVerbs, spawn_replays
 from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.running import LiveEngine, deliver
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
@@ -107,6 +108,7 @@ class Postroad:
     endpoints = VerbGroup(EndpointAdmin)
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
+    replays = VerbGroup(ReplayVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -149,8 +151,7 @@ class Postroad:
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
-        # 0 in a server, which has a watchdog of its own, and in simulated time.
-        self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0
+        self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0  # a server has one
         self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
@@ -165,6 +166,7 @@ class Postroad:
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
+        self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
@@ -282,10 +284,8 @@ class Postroad:
     ) -> CancelledAll:
         """Cancel the unfinished messages of a queue, or of one order key, that are stored now.
         The answer counts them by what became of them."""
-        said = CancelledAll()
-        async for step in self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait):
-            said = step
-        return said
+        steps = self.cancelling(queue, order_key=order_key, tenant=tenant, wait=wait)
+        return [CancelledAll(), *[said async for said in steps]][-1]
 
     def cancelling(
         self,
@@ -354,9 +354,8 @@ class Postroad:
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
-        engine = self.engine = Engine(
-            store, transports, self.owner, limits, self._chance, log, pace, self.keys
-        )
+        made = (self._chance, log, pace, self.keys)
+        engine = self.engine = Engine(store, transports, self.owner, limits, *made)
         self._tell_broken(engine.broke)
         trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
@@ -365,6 +364,7 @@ class Postroad:
             engine.spawn(self.events.mover.run(), "events")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
+            replays = spawn_replays(engine, store, self._sending, self._allowance, log)
             if not until_idle:
                 log_levels(log, limits.poll_intervals_s)
                 log_guard(log, self.settings.webhooks)
@@ -376,7 +376,7 @@ class Postroad:
             ) as worker:
                 try:
                     with trap, log_when_stuck(self.watchdog_s, log):
-                        await deliver(engine, worker, scheduler, until_idle=until_idle)
+                        await deliver(engine, worker, scheduler, replays, until_idle=until_idle)
                 finally:
                     worker.stop()  # both begin nothing more, and end together
                     self.stopped = await engine.stop()

@@ -3,9 +3,11 @@
 import os
 import socket
 from collections.abc import Sequence
+from unittest.mock import Mock
 
 from msgspec.structs import replace
 
+from postroad.model.errors import StoreUnavailable
 from postroad.model.outcome import Kind
 from postroad.model.privacy import Subject
 from postroad.model.rollup import (
@@ -20,6 +22,8 @@ from postroad.model.rollup import (
     Step,
     WorkerState,
 )
+from postroad.observe.figures import FigureGatherer
+from postroad.observe.log import make_log
 from postroad.version import VERSION
 from tests.contract.bench import Bench
 from tests.contract.test_erasing import erase
@@ -120,3 +124,22 @@ async def test_the_figures_of_a_tenant_are_erased_with_it(bench: Bench) -> None:
     assert (await erase(bench, Subject("a", "q"))).erased == {"rollup": 1}
     assert (await erase(bench, Subject("b"))).erased == {"rollup": 2}
     assert await bench.rows("select tenant, queue from rollup") == [("a", "r")]
+
+
+async def test_figures_that_waited_for_the_store_are_written_with_the_next(bench: Bench) -> None:
+    store = Mock(wraps=bench.store)
+    figures = FigureGatherer(store, bench.store.clock, make_log("critical"))
+
+    async def tried(times: int) -> None:
+        figures.turn()
+        for _ in range(times):
+            figures.add(("t", "handler:a", "q"), Kind.delivered)
+        await figures.end()
+
+    store.add_rollups.side_effect = StoreUnavailable("away")
+    await tried(2)
+    store.add_rollups.side_effect = None
+    await tried(3)
+    assert not figures.unwritten()
+    hours = await read(bench, GroupBy.queue, HOURS)
+    assert sum(point.tries["delivered"] for point in hours) == 5

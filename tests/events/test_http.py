@@ -108,3 +108,24 @@ async def test_bad_input_is_refused_by_name(tmp_path: Path) -> None:
             assert kind(await stand.say("POST", path, data)) == name
         missing = await stand.say("PATCH", "/v1/endpoints/ep_0000000000000", {"types": []})
         assert (missing.status, kind(missing)) == (404, "unknown-endpoint")
+
+
+async def test_a_replay_is_started_watched_and_cancelled(tmp_path: Path) -> None:
+    async with standing(tmp_path) as stand:
+        await stand.say("POST", "/v1/events", {"type": "order.paid", "body": 1})
+        made = (await stand.say("POST", "/v1/endpoints", {"url": HOOK})).json()
+        asked = {"what": "missed", "endpoint": made["id"], "rate": "5/s"}
+        counted = await stand.say("POST", "/v1/replays", {**asked, "dry_run": True})
+        assert (counted.status, counted.json()["total"]) == (200, 1)
+        said = await stand.say("POST", "/v1/replays", asked)
+        assert said.status == 201
+        path = f"/v1/replays/{said.json()['id']}"
+        assert said.headers["location"] == path
+        for verb, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+            assert (await stand.say("POST", f"{path}/{verb}")).json()["state"] == state
+        assert (await stand.say("GET", path)).json()["ended_at_ms"]
+        listed = (await stand.say("GET", "/v1/replays")).json()["replays"]
+        assert [one["id"] for one in listed] == [said.json()["id"]]
+        nothing = await stand.say("POST", "/v1/replays", {"since": "2026-01-01T00:00:00Z"})
+        assert (nothing.status, kind(nothing)) == (404, "nothing-to-replay")
+        assert kind(await stand.say("GET", "/v1/replays/rpl_0000000000000")) == "unknown-replay"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.events.killing import Story, publish_kills
+from tests.events.replay_killing import replay_kills
 from tests.servers.postgres import PrivatePostgres
 from tests.webhook.conftest import Receiver, end, start
 
@@ -34,3 +35,19 @@ def test_every_endpoint_that_matched_gets_the_event_whatever_is_killed(
     assert report.breaches == []
     assert (report.published, report.kills) == (story.events, story.kills)
     assert report.delivered > story.events
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_a_replay_goes_on_after_kills_and_sends_each_event_once(
+    store: str, tmp_path: Path, own_receiver: Receiver
+) -> None:
+    if store == "sqlite":
+        dsn, story = f"sqlite:///{tmp_path}/road.db", Story(50, 2, 1, seed=1)
+        report = replay_kills(dsn, own_receiver, story, None)
+    else:
+        with PrivatePostgres() as server:
+            story = Story(50, 3, 2, seed=2)
+            crash = lambda: server.restart("immediate")  # noqa: E731
+            report = replay_kills(server.create_road(), own_receiver, story, crash)
+    assert report.breaches == []
+    assert report.kills == story.kills

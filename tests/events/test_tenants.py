@@ -30,6 +30,9 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     job = await road.send("bad", HIDDEN, tenant="acme")
     await road.run(until_idle=True)
     waiting = await road.send("good", HIDDEN, tenant="acme", delay=3_600)
+    late = await road.endpoints.create(URL, tenant="acme", description=HIDDEN)
+    replay = await road.replays.start("missed", endpoint=late.id, tenant="acme")
+    await road.replays.pause(replay.id, tenant="acme")
     box = await road.mailboxes.create(tenant="acme")
     await road.credentials.put(MARK, CredentialSpec(""), "s" * 32, tenant="acme", kind="webhook")
     await road.campaigns.create(MARK, credential=MARK, template=HIDDEN, tenant="acme")
@@ -38,6 +41,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     return {
         "/v1/endpoints": made.id,
         "/v1/events": event.id,
+        "/v1/replays": replay.id,
         "/v1/messages": waiting.id,
         "/v1/dead": job.id,
         "/v1/mailboxes": box.box,

@@ -93,6 +93,9 @@ async def send_all(road: Postroad, *tenants: str) -> None:
     await road.send_many(sends)
     for tenant in tenants:
         await road.publish("order.paid", f"event of {tenant}", key="once", tenant=tenant)
+        late = await road.endpoints.create(HOOK, secret=SECRET, tenant=tenant)
+        await road.pause(late.queue, tenant=tenant)
+        _ = await road.replays.start("missed", endpoint=late.id, tenant=tenant)
     await road.run(until_idle=True)
 
 

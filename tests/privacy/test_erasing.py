@@ -82,7 +82,7 @@ async def test_a_tenant_is_erased_whole_and_another_is_untouched(dsn: str, folde
         assert {line["kind"] for line in left} == {"audit"}
         assert [line["what"] for line in left if line["verb"] == "pause_queue"] == [{}]
         assert done.kept_queues == 0
-        assert done.erased["history"] + done.erased["dead"] == 9
+        assert done.erased["history"] + done.erased["dead"] == 10
         await erased(road, "blue")
         after = await counted(dsn)
         # The default tenant has its handler's queue, which is the program's.

@@ -94,6 +94,12 @@ async def die(dsn: str, base: RabbitBase, *, after_commit: bool) -> None:
         with pytest.raises(Died):
             await drain.run(await link.channel(on_lost=drain.ended))
         link.abort()
+    async with channel_to(dsn) as channel:
+
+        async def returned() -> bool:
+            return await depth(channel, base.topology.dead) == COUNT
+
+        assert await until(returned)  # the broker needs a moment to see that the link is gone
 
 
 @pytest.mark.parametrize("after_commit", [False, True])

@@ -8,6 +8,7 @@ from postroad.model import errors
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.problem import WORDS, FieldError, Problem, kind
+from postroad.model.replay import NothingToReplay, UnknownReplay
 
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
 
@@ -59,6 +60,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownLimit: 404,
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
+    UnknownReplay: 404,
+    NothingToReplay: 404,
     errors.UnknownSuppression: 404,
     UnknownAttachment: 404,
     AttachmentInUse: 409,

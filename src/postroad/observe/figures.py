@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from postroad.model.errors import StoreError
 from postroad.model.outcome import Kind
@@ -177,7 +179,7 @@ class FigureGatherer:
             self._log.warning("the last figures could not be written in time")
 
     async def _written(self) -> bool:
-        rows = list(self._unwritten)
+        rows = self._unwritten[:] = merged(self._unwritten)
         if not rows:
             return True
         try:
@@ -188,3 +190,18 @@ class FigureGatherer:
         self._log.store_works(WRITE)
         del self._unwritten[: len(rows)]
         return True
+
+
+def merged(rows: Iterable[Rollup]) -> list[Rollup]:
+    """Add up rows of one bucket and name: an hour is taken in many parts, and several of them wait
+    when the store was away. PostgreSQL refuses a row that is there twice."""
+    found: dict[tuple[Step, int, str, str, str], Rollup] = {}
+    for row in rows:
+        key = (row.step, row.at_ms, row.tenant, row.family, row.queue)
+        before = found.get(key)
+        if before is not None:
+            counts = [one + two for one, two in zip(before.counts, row.counts, strict=True)]
+            found[key] = replace(before, counts=counts)
+        else:
+            found[key] = row
+    return list(found.values())

@@ -92,3 +92,11 @@ EVENTS: Final[Verbs] = {
     "list": VerbCall("GET", "/v1/events"),
     "get": _event,
 }
+REPLAYS: Final[Verbs] = {
+    "start": VerbCall("POST", "/v1/replays"),
+    "get": VerbCall("GET", "/v1/replays/{id}"),
+    "list": VerbCall("GET", "/v1/replays"),
+    "pause": VerbCall("POST", "/v1/replays/{id}/pause", again=True),
+    "resume": VerbCall("POST", "/v1/replays/{id}/resume", again=True),
+    "cancel": VerbCall("POST", "/v1/replays/{id}/cancel"),
+}

@@ -21,6 +21,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "mailboxes": tables.MAILBOXES,
     "messages": tables.MESSAGES,
     "privacy": campaign_tables.PRIVACY,
+    "replays": event_tables.REPLAYS,
     "rollups": tables.ROLLUPS,
     "rules": rule_tables.RULES,
     "suppressions": campaign_tables.SUPPRESSIONS,

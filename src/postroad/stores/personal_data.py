@@ -39,6 +39,8 @@ ERASED: Final[Mapping[str, str]] = {
     "event": "events",
     "event_key": "events",
     "event_arrival": "published first, as always",
+    "event_message": "events",
+    "replay": "access: nothing of the tenant is sent again",
     "event_set": "its row stays: a version that is used again would let old matches in",
     "blob": "blobs; of a recipient those that only its messages use",
     "blob_use": "blobs, with its message",
@@ -145,13 +147,14 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
     cancelled."""
     whose = (job.subject.tenant, job.subject.recipient)
     yield ErasureQuery("set_raise", (job.subject.tenant,))
-    endpoints = yield ErasureQuery("erase_endpoint", whose)
+    erased = {"endpoint": (yield ErasureQuery("erase_endpoint", whose))}
+    erased["replay"] = yield ErasureQuery("erase_replay", whose)
     if job.subject.recipient:
-        return Erased({"endpoint": endpoints})
-    tokens = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
+        return Erased(erased)
+    erased["token"] = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
     yield ErasureQuery("erase_stop_campaigns", (job.subject.tenant, now_ms))
     yield ErasureQuery("erase_stop_jobs", (job.subject.tenant,))
-    return Erased({"token": tokens, "endpoint": endpoints})
+    return Erased(erased)
 
 
 def messages(_job: ErasureJob, _now_ms: int) -> Slice:
@@ -224,7 +227,7 @@ def events(job: ErasureJob, _now_ms: int) -> Slice:
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("event_key", "event"):
+    for table in ("event_key", "event_message", "event"):
         values = (job.subject.tenant, _before(job), SLICE)
         erased[table] = yield ErasureQuery(f"erase_{table}", values)
     return Erased(erased, 0 if any(erased.values()) else None)

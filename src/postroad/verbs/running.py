@@ -6,6 +6,7 @@ from typing import Protocol
 
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
+from postroad.engine.replaying import ReplayWorker
 from postroad.model.rollup import Rollup
 from postroad.verbs.cron import Scheduler
 
@@ -44,21 +45,30 @@ class LiveEngine:
 
 
 async def deliver(
-    engine: Engine, worker: CampaignWorker, scheduler: Scheduler | None, *, until_idle: bool
+    engine: Engine,
+    worker: CampaignWorker,
+    scheduler: Scheduler | None,
+    replays: ReplayWorker | None,
+    *,
+    until_idle: bool,
 ) -> None:
-    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns
-    and timetables have nothing due."""
+    """Let a started engine work until it is stopped. `until_idle`: or until messages, campaigns,
+    replays and timetables have nothing due."""
     stopped = engine.until_stopped()
     if not until_idle:
         await stopped
         return
-    await _first_of(stopped, _idle(worker, scheduler))
+    await _first_of(stopped, _idle(worker, scheduler, replays))
     await engine.until_idle()
 
 
-async def _idle(worker: CampaignWorker, scheduler: Scheduler | None) -> None:
+async def _idle(
+    worker: CampaignWorker, scheduler: Scheduler | None, replays: ReplayWorker | None
+) -> None:
     if scheduler is not None:
         await scheduler.caught_up.wait()
+    if replays is not None:
+        await replays.idle.wait()
     await worker.idle.wait()
 
 

@@ -136,13 +136,13 @@ class PostgresBase(Statements):
         self._lines.append(line)
         return line
 
-    def hear_own(self, call: Callable[[], None]) -> None:
-        """Call it when a process rings for campaigns."""
-        self.bell.on_own = call
+    def hear_own(self, who: str, call: Callable[[], None]) -> None:
+        """Call it when a process rings for jobs: campaigns or replays."""
+        self.bell.on_own[who] = call
 
     async def ring_own(self) -> None:
-        """Tell every process, this one too, that campaigns have work."""
-        self.bell.on_own()
+        """Tell every process, this one too, that campaigns or replays have work."""
+        self.bell.ring_own()
         _ = await self._notify('{"own": true}')  # NOTIFY answers nothing
 
     async def close(self) -> None:

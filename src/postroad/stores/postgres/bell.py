@@ -36,7 +36,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     arrivals: bool = False
     probe: int = 0
     own: bool = False
-    """Campaigns have work."""
+    """Campaigns or replays have work."""
     hub: bool = False
     """A process asks whether the hub is alive, or has taken its place."""
 
@@ -60,7 +60,8 @@ class FleetBell(LocalBell):
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
         """Lanes that owners of this process have, or had a moment ago."""
-        self.on_own: Callable[[], None] = lambda: None
+        self.on_own: dict[str, Callable[[], None]] = {}
+        """Who in this process works at campaigns or replays."""
         self.on_hub: Callable[[], None] = lambda: None
         self._clock = clock
         self._send = send
@@ -130,8 +131,13 @@ class FleetBell(LocalBell):
         self.ring_lanes()
         super().ring_expiry(now_ms)
         self._arrived()
-        self.on_own()
+        self.ring_own()
         self.on_hub()
+
+    def ring_own(self) -> None:
+        """Wake those here who work at campaigns or replays."""
+        for call in list(self.on_own.values()):
+            call()
 
     # From and to other processes
 
@@ -144,7 +150,7 @@ class FleetBell(LocalBell):
         if notice.arrivals and self._listeners:
             self._arrived()
         if notice.own:
-            self.on_own()
+            self.ring_own()
         if notice.hub:
             self.on_hub()
         if not own:

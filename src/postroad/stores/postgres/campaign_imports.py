@@ -35,7 +35,7 @@ class CampaignConnections(CampaignTables):
 
     def hear(self, call: Callable[[], None]) -> None:
         """Call it when there may be something new to do, in any process."""
-        self._store.hear_own(call)
+        self._store.hear_own("campaigns", call)
 
     async def ring(self) -> None:
         """Tell all processes that there is something new to do."""

@@ -58,9 +58,7 @@ class PostgresDeadSet(PostgresBase):
         return await self._choose("purge", which, count, dry_run)
 
     async def _choose(self, query: str, which: DeadFilter, count: int, *rest: bool) -> int:
-        ids = None if which.ids is None else list(dict.fromkeys(which.ids))
-        values = (*_filters(which), ids, count, *rest)
-        text = await self._one(self._side, "dead", query, *values)
+        text = await self._one(self._side, "dead", query, *choice_values(which, count), *rest)
         chosen = self._read_answer(text, CHOSEN)
         if chosen.refused:
             _refuse(chosen)
@@ -69,6 +67,12 @@ class PostgresDeadSet(PostgresBase):
     async def dead_trim(self, keep: int) -> int:
         """Delete a slice of the dead beyond so many, those dead longest first."""
         return int(await self._one(self._side, "retain", "trim", keep, TRIM_SLICE))
+
+
+def choice_values(which: DeadFilter, count: int) -> tuple[object, ...]:
+    """Which dead messages a replay or a purge is about, as its first arguments."""
+    ids = None if which.ids is None else list(dict.fromkeys(which.ids))
+    return (*_filters(which), ids, count)
 
 
 def _filters(which: DeadFilter) -> tuple[object, ...]:

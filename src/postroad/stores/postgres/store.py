@@ -14,6 +14,7 @@ from postroad.stores.postgres.overview import PostgresOverview
 from postroad.stores.postgres.pacing import PostgresPacing
 from postroad.stores.postgres.recipients import PostgresRecipients
 from postroad.stores.postgres.recording import PostgresRecording
+from postroad.stores.postgres.replays import PostgresReplays
 from postroad.stores.postgres.rollups import PostgresRollups
 from postroad.stores.postgres.sending import PostgresSending
 from postroad.stores.postgres.ticks import PostgresTicks
@@ -51,5 +52,6 @@ class PostgresStore(
     PostgresUsage,
     PostgresWebhooks,
     PostgresEvents,
+    PostgresReplays,
 ):
     """A road in one database that many processes share."""

@@ -38,6 +38,7 @@ from postroad.stores.sqlite.mailboxes import SqliteMailboxes
 from postroad.stores.sqlite.overview import SqliteOverview
 from postroad.stores.sqlite.pacing import SqlitePacing
 from postroad.stores.sqlite.recipients import SqliteRecipients
+from postroad.stores.sqlite.replays import SqliteReplays
 from postroad.stores.sqlite.rollups import SqliteRollups
 from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
@@ -243,6 +244,7 @@ class SqliteStore(
     SqliteUsage,
     SqliteWebhooks,
     SqliteEvents,
+    SqliteReplays,
     SqliteJoining,
 ):
     """One file, one process."""

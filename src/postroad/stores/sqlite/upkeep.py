@@ -66,9 +66,12 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     db.run("forget_idle", now_ms - DAY_MS)
     keys += db.changed("event_keys_retain", now_ms, limit)
     # Their keys hold for a day.
-    events = db.changed("events_retain", first_after(now_ms - max(history_ms, DAY_MS)), limit)
+    edge_ms = now_ms - max(history_ms, DAY_MS)
+    events = db.all("events_retain", first_after(edge_ms), limit)
+    db.many("event_messages_delete", events)
+    replays = db.changed("replays_retain", edge_ms, limit)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()
     )
-    return len(gone) + keys + ticks + tries + bodies + events + rollups
+    return len(gone) + keys + ticks + tries + bodies + len(events) + replays + rollups

@@ -281,6 +281,16 @@ delete from endpoint
 delete from event_key
  where (tenant, key) in (select tenant, key from event_key where tenant = ?1 and event_id < ?2 limit ?3)
 
+-- name: erase_event_message
+-- Delete what says which messages replays made of a tenant's events.
+delete from event_message
+ where (event_id, message_id) in (select x.event_id, x.message_id from event e join event_message x on x.event_id = e.id
+                                   where e.tenant = ?1 and e.id < ?2 limit ?3)
+
+-- name: erase_replay
+-- Delete a tenant's replays, or those of one queue.
+delete from replay where tenant = ?1 and (?2 = '' or queue = ?2)
+
 -- name: erase_event
 -- Delete a tenant's events.
 delete from event where id in (select id from event where tenant = ?1 and id < ?2 limit ?3)

@@ -93,12 +93,18 @@ delete from event_key
  where (tenant, key) in (select tenant, key from event_key where expires_at <= ?1 limit ?2)
 
 -- name: events_retain
--- Delete events from before an id that no message in their range can need any more: none is unfinished,
--- dead, or kept.
+-- Delete events from before an id that no message of theirs can need any more: none is unfinished, dead, or
+-- kept.
 delete from event where id in (
   select e.id from event e
    where e.id < ?1
      and not exists (select 1 from message m where m.id between e.first_message and e.last_message)
      and not exists (select 1 from dead d where d.id between e.first_message and e.last_message)
      and not exists (select 1 from kept_body k where k.id between e.first_message and e.last_message)
+     and not exists (select 1 from event_message x
+                      where x.event_id = e.id
+                        and (exists (select 1 from message where id = x.message_id)
+                             or exists (select 1 from dead where id = x.message_id)
+                             or exists (select 1 from kept_body where id = x.message_id)))
    order by e.id limit ?2)
+returning id

@@ -60,3 +60,33 @@ create table event_key (
   primary key (tenant, key)
 ) strict, without rowid;
 create index event_key_expiry on event_key (expires_at);
+
+-- A message of an event that a replay made; those of the publish are the event's range. It goes with its event.
+create table event_message (
+  event_id   integer not null,
+  message_id integer not null,
+  queue_id   integer not null,
+  primary key (event_id, message_id)
+) strict, without rowid;
+
+-- A job that sends again: how far it is, who works at it, and when its next slice is due. spec: JSON with what it
+-- sends. cursor: the last event that was looked at. waiting: those that were left because they still wait.
+create table replay (
+  id           integer primary key,
+  tenant       text not null,
+  queue        text not null,
+  spec         blob not null,
+  state        text not null check (state in ('running', 'paused', 'cancelled', 'done')),
+  reason       text not null default '',
+  asked_at     integer not null,
+  ended_at     integer not null default 0,
+  cursor       integer not null,
+  total        integer not null,
+  replayed     integer not null default 0,
+  waiting      integer not null default 0,
+  owner        integer not null default 0,
+  leased_until integer not null default 0,
+  next_at      integer not null default 0
+) strict;
+create index replay_tenant on replay (tenant, id);
+create index replay_running on replay (id) where state = 'running';

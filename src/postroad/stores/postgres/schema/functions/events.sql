@@ -195,8 +195,8 @@ begin
   return v_said;
 end $$;
 
--- Delete expired keys, and events past their retention (a day at least, as long as keys hold) that no message in
--- their range can need any more: none is unfinished, dead, or kept. Ids begin at 1704067200000 ms.
+-- Delete expired keys, and events past their retention (a day at least, as long as keys hold) that no message of
+-- theirs can need any more: none is unfinished, dead, or kept. Replays that ended go after the same time. Ids begin at 1704067200000 ms.
 create or replace function forget_events(p_history_ms bigint, p_limit int) returns int language plpgsql
 set search_path = postroad, pg_temp set jit = off set enable_seqscan = off as $$
 declare
@@ -206,13 +206,21 @@ declare
 begin
   delete from event_key where (tenant, key) in (
     select tenant, key from event_key where expires_at <= v_now limit p_limit);
-  delete from event where id in (
+  delete from replay where id in (
+    select id from replay where ended_at > 0 and ended_at < v_now - greatest(p_history_ms, 86400000) limit p_limit);
+  with gone as (delete from event where id in (
     select e.id from event e
      where e.id < v_edge
        and not exists (select from message m where m.id between e.first_message and e.last_message)
        and not exists (select from dead d where d.id between e.first_message and e.last_message)
        and not exists (select from kept_body k where k.id between e.first_message and e.last_message)
-     order by e.id limit p_limit);
-  get diagnostics v_gone = row_count;
+       and not exists (select from event_message x
+                        where x.event_id = e.id
+                          and (exists (select from message where id = x.message_id)
+                               or exists (select from dead where id = x.message_id)
+                               or exists (select from kept_body where id = x.message_id)))
+     order by e.id limit p_limit) returning id),
+  theirs as (delete from event_message x using gone where x.event_id = gone.id)
+  select count(*) into v_gone from gone;
   return v_gone;
 end $$;

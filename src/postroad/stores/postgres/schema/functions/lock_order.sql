@@ -13,7 +13,8 @@
 -- arrivals, 67 changes the schema, 68 lets newcomers ask for their share of lanes one by one. Buckets of queues, 64
 -- under the first key 1383031141, are shared by transactions of callers that send, and wanted exclusively
 -- only by who deletes queues. Sets of endpoints and of event types have theirs under the first key 1383031142;
--- they are taken before all others; who moves an endpoint takes 65 and 66 next.
+-- they are taken before all others; who moves an endpoint takes 65 and 66 next. 1383031143, by tenant, lets one
+-- slice of a tenant's replays in.
 
 -- Share the buckets of these lanes.
 create or replace function lock_shared(p_lanes bigint[]) returns void language plpgsql as $$

@@ -75,3 +75,33 @@ create table event_arrival (
   body     bytea not null
 );
 create index event_arrival_tenant on event_arrival (tenant, number);
+
+-- A message of an event that a replay made; those of the publish are the event's range. It goes with its event.
+create table event_message (
+  event_id   bigint not null,
+  message_id bigint not null,
+  queue_id   bigint not null,
+  primary key (event_id, message_id)
+);
+
+-- A job that sends again: how far it is, who works at it, and when its next slice is due. spec: JSON with what it
+-- sends. cursor: the last event that was looked at. waiting: those that were left because they still wait.
+create table replay (
+  id           bigint primary key,
+  tenant       text not null,
+  queue        text not null,
+  spec         bytea not null,
+  state        text not null check (state in ('running', 'paused', 'cancelled', 'done')),
+  reason       text not null default '',
+  asked_at     bigint not null,
+  ended_at     bigint not null default 0,
+  cursor       bigint not null,
+  total        bigint not null,
+  replayed     bigint not null default 0,
+  waiting      bigint not null default 0,
+  owner        bigint not null default 0,
+  leased_until bigint not null default 0,
+  next_at      bigint not null default 0
+);
+create index replay_tenant on replay (tenant, id);
+create index replay_running on replay (id) where state = 'running';
