@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from postroad.model.bounce_address import read_bounces
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
+from postroad.model.egress import read_proxies, read_proxy
 from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
@@ -253,6 +254,7 @@ def check(settings: Settings) -> None:
     _check_hubs(settings)
     _check_network(settings)
     _check_mail(settings.mail)
+    _check_proxies(settings.webhooks)
     for name, number in _numbers(settings):
         may_be_zero = name in MAY_BE_ZERO and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -314,6 +316,13 @@ def _check_mail(mail: MailSettings) -> None:
             raise BadSetting(
                 f"mail.allow: {network!r} is no network: give one as 10.0.0.0/8"
             ) from None
+
+
+def _check_proxies(rules: WebhookRules) -> None:
+    try:
+        _ = read_proxy(rules.proxy), read_proxies(rules.tenant_proxies)  # whether they can be read
+    except BadInput as error:
+        raise BadSetting(f"webhooks.proxy or webhooks.tenant_proxies: {error}") from None
 
 
 def _check_network(settings: Settings) -> None:

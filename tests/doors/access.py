@@ -1,9 +1,16 @@
 """What endpoints are authorized with: PEM that their owners set, and answers of token servers."""
 
+import asyncio
+from contextlib import suppress
+
 from postroad import ClientTls, OAuthClient
-from postroad.model.errors import BadInput
+from postroad.model.egress import read_proxies, read_proxy
+from postroad.model.errors import BadInput, BadUrl
 from postroad.transports.webhook.client_tls import check_tls
+from postroad.transports.webhook.egress import check_name
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.tokens import NoToken, _seconds, read_answer
+from postroad.transports.webhook.tunnel import TunnelRequest
 from tests.doors.shape import BARE, Door
 
 CLIENT = OAuthClient("https://example.com/token", "ours", "hush hush")
@@ -29,7 +36,41 @@ def secured(data: bytes) -> None:
             continue
 
 
+def tunnelled(data: bytes) -> None:
+    async def heard() -> None:
+        asked = TunnelRequest(b"")
+        asked.data_received(data)
+        asked.connection_lost(None)
+        with suppress(Fault):
+            await asked.status
+
+    asyncio.run(heard())
+
+
+def proxied(data: bytes) -> None:
+    text = data.decode("latin-1")
+    for read in (read_proxy, lambda one: read_proxies([one])):
+        with suppress(BadInput):
+            read(text)
+    with suppress(BadUrl):
+        check_name(text)
+
+
 DOORS = (
+    Door(
+        "a proxy's answer",
+        tunnelled,
+        (),
+        frames=(BARE, (b"HTTP/1.1 200 ", b"\r\n\r\n"), (b"HTTP/1.0 407 x\r\na: ", b"\r\n\r\n")),
+        shapes={"many headers": lambda n: b"HTTP/1.1 200 x\r\n" + b"a: b\r\n" * (n // 6)},
+    ),
+    Door(
+        "an egress proxy",
+        proxied,
+        ("model/egress.py:PLACE", "model/egress.py:_host", "model/egress.py:read_proxy"),
+        frames=(BARE, (b"http://", b":1"), (b"http://[", b"]:1"), (b"a=http://u:", b"@h:1")),
+        size=2_048,
+    ),
     Door(
         "a token server's answer",
         answered,

@@ -11,7 +11,8 @@ import pytest
 import uvloop
 
 from postroad.transports.webhook import connections
-from postroad.transports.webhook.connections import ConnectionPool, Fault, IdleConnections
+from postroad.transports.webhook.connections import ConnectionPool, IdleConnections
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.reading import Reader
 from postroad.transports.webhook.target import read
 from tests.servers.nginx import PrivateNginx

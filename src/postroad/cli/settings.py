@@ -9,6 +9,7 @@ from postroad.cli.command import SettingsListing, add_group
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, err
 from postroad.config import Loaded, names, unknown
+from postroad.model.egress import NONE, proxy_text, read_proxies, read_proxy
 from postroad.model.relay import read_relay
 from postroad.stores.naming import shown
 
@@ -62,6 +63,11 @@ def value_of(loaded: Loaded, name: str) -> Any:
     if name == "mail.relay" and settings.mail.relay:
         relay = read_relay(settings.mail.relay)
         return relay.server + (" (with a password)" if relay.password else "")
+    if name == "webhooks.proxy":
+        return proxy_text(read_proxy(settings.webhooks.proxy))
+    if name == "webhooks.tenant_proxies":
+        known = read_proxies(settings.webhooks.tenant_proxies)
+        return [f"{tenant}={proxy_text(proxy) or NONE}" for tenant, proxy in known.items()]
     section, _, inner = name.rpartition(".")
     held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]

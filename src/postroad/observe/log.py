@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
+from postroad.model.egress import proxy_text, read_proxy
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
 from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 from postroad.model.webhook import WebhookRules
@@ -243,4 +244,5 @@ def log_guard(log: Log, rules: WebhookRules) -> None:
         deny=", ".join(rules.deny) or "none beside those",
         schemes="http, https" if rules.http else "https",
         ports=", ".join(map(str, rules.ports)) or "all",
+        proxy=proxy_text(read_proxy(rules.proxy)) or "none",
     )

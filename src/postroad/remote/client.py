@@ -25,7 +25,7 @@ from postroad.ports.clock import Chance, Clock
 from postroad.remote.addresses import RoadAddress
 from postroad.remote.api_request import ApiAnswer, ApiRequest
 from postroad.remote.http import HttpLines, HttpReply
-from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.faults import Fault
 from postroad.version import VERSION
 
 TIMEOUT_S: Final = 60.0

@@ -13,7 +13,7 @@ from httptools import HttpParserError, HttpResponseParser
 from postroad.model.errors import NotPostroad
 from postroad.remote.addresses import RoadAddress
 from postroad.remote.api_request import ApiRequest
-from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.faults import Fault
 
 PIECE_BYTES: Final = 64 << 10
 ANSWER_BYTES_MAX: Final = 256 << 20

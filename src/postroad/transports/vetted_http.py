@@ -7,13 +7,9 @@ from msgspec import Struct
 
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
-from postroad.transports.webhook.connections import (
-    ConnectionPool,
-    Fault,
-    HttpAnswer,
-    IdleConnections,
-)
-from postroad.transports.webhook.guard import Guard
+from postroad.transports.webhook.connections import ConnectionPool, HttpAnswer, IdleConnections
+from postroad.transports.webhook.egress import Egress
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX
 from postroad.transports.webhook.resolving import Resolve, SystemResolver
 from postroad.transports.webhook.target import Target, read
@@ -47,7 +43,7 @@ class VettedHttp:
         self._rules = rules
         self._clock = clock
         self._idle = idle
-        self._guard = Guard(rules, resolve or SystemResolver())
+        self._egress = Egress(rules, resolve or SystemResolver())
         self._servers: dict[str, VettedServer] = {}
         self._targets: dict[str, Target] = {}
         """Reading an address takes as long as a third of a call."""
@@ -120,7 +116,7 @@ class VettedHttp:
         return server if server is not None and self._clock.steady_s() < server.until_s else None
 
     async def _make(self, target: Target) -> VettedServer:
-        found = await self._guard.addresses(target, self._tenant)
+        found = await self._egress.addresses(target, self._tenant)
         avoided = self._bad.pop(target.server, "")
         address = next((one for one in found if one != avoided), found[0])
         until_s = self._clock.steady_s() + AGAIN_S
@@ -130,7 +126,8 @@ class VettedHttp:
             del self._servers[target.server]
         else:
             self._lose(target.server)
-            connections = ConnectionPool(target, address, self._idle)
+            proxy = self._egress.proxy(self._tenant)
+            connections = ConnectionPool(target, address, self._idle, proxy=proxy)
         if len(self._servers) >= SERVERS_MAX:
             self._lose(next(iter(self._servers)))
         server = self._servers[target.server] = VettedServer(connections, address, until_s)

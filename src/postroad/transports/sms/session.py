@@ -25,7 +25,7 @@ from postroad.model.suppression import Reason
 from postroad.ports.channel import callback_url
 from postroad.transports.sms.answers import SID_MAX, SmsAccepted, judge, no_answer, read_json
 from postroad.transports.vetted_http import VettedHttp
-from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from postroad.transports.smtp.replies import BadReply, ReplyReader, SmtpReply
-from postroad.transports.webhook.connections import Fault, reason_of
+from postroad.transports.webhook.faults import Fault, reason_of
 
 PIECE_BYTES: Final = 64 << 10
 """Content is written in pieces of so much: while one is not taken, the last has not left."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from postroad.model.errors import PostroadError
 from postroad.transports.smtp.resolver import DnsResolver
 from postroad.transports.vetted_http import VettedHttp
-from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
 

@@ -15,7 +15,7 @@ from postroad.transports.smtp.connection import SmtpConnection
 from postroad.transports.smtp.dialogue import Dialogue, SmtpStep, StepRefused
 from postroad.transports.smtp.replies import SmtpReply
 from postroad.transports.smtp.tls import context
-from postroad.transports.webhook.connections import Fault, reason_of
+from postroad.transports.webhook.faults import Fault, reason_of
 
 CONNECT_S: Final = 10.0
 NO_TLS: Final = "the server offers no TLS (STARTTLS), which is required of it"

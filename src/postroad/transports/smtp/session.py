@@ -29,7 +29,7 @@ from postroad.transports.smtp.making import MailMaker, Outgoing
 from postroad.transports.smtp.opening import Server
 from postroad.transports.smtp.routes import NoMail
 from postroad.transports.webhook.answers import outcome_of
-from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.resolving import Unresolved
 
 TRIED_MAX: Final = 6

@@ -15,7 +15,7 @@ from postroad.model.recipients import Measured, RecipientCheck, recipient_of
 from postroad.ports.clock import Clock
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.answers import judge, outcome_of
-from postroad.transports.webhook.connections import Fault
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.signing import Signer

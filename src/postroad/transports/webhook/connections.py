@@ -15,30 +15,21 @@ from typing import Final, Protocol, cast
 from msgspec import Struct
 
 from postroad.model.access import ClientTls
+from postroad.model.egress import EgressProxy
 from postroad.model.errors import BadInput, Shortage
 from postroad.transports.webhook.client_tls import tls_context
+from postroad.transports.webhook.faults import Fault, reason_of, tls_fault
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader
 from postroad.transports.webhook.resolving import check_descriptors
 from postroad.transports.webhook.target import Target
+from postroad.transports.webhook.tunnel import open_tunnel
 
 IDLE_S: Final = 4.0
 """Many servers close an idle connection after 5 s; sent at that moment a request is in doubt."""
 IDLE_SHARE: Final = 4
 IDLE_MAX: Final = 4_096
 """Idle ones have so large a part of the process's file descriptors, and no more than this."""
-CERTIFICATE_ALERTS: Final = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
-"""What OpenSSL calls a server's refusal of our certificate, or of having none."""
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-class Fault(Exception):
-    """A request got no answer. `name` is the fault's class in the log; `sent`: the request may have
-    left."""
-
-    def __init__(self, name: str, said: str = "", *, sent: bool) -> None:
-        super().__init__(said)
-        self.name = name
-        self.sent = sent
 
 
 class HttpAnswer(Struct, frozen=True):
@@ -127,7 +118,7 @@ class Connection(asyncio.Protocol):
         """The connection ended."""
         self._gone(self)
         if isinstance(error, ssl.SSLError):
-            self._fail(_tls_fault(error))
+            self._fail(tls_fault(error))
         elif error is None:
             self._fail(Fault("closed", sent=True))
         else:
@@ -217,8 +208,10 @@ class ConnectionPool:
         address: str,
         all_idle: IdleConnections,
         tls: ClientTls | None = None,
+        proxy: EgressProxy | None = None,
     ) -> None:
         self._target = target
+        self._proxy = proxy
         self._own_tls = tls
         self._context: ssl.SSLContext | None = None
         self._address = address
@@ -263,6 +256,8 @@ class ConnectionPool:
             async with asyncio.timeout(limit_s):
                 if target.scheme == "https":
                     tls = await self._trusted()
+                if self._proxy is not None:
+                    return await self._connect_through(self._proxy, tls)
                 # An address, not a name: nobody is asked where it is, so nobody can lie about it.
                 _, connection = await self._loop.create_connection(
                     lambda: Connection(self._put, self._gone),
@@ -277,6 +272,25 @@ class ConnectionPool:
                 self._all_idle.close()
                 raise lacks from None
             raise Fault(*reason_of(error), sent=False) from None
+        return connection
+
+    async def _connect_through(self, proxy: EgressProxy, tls: ssl.SSLContext | None) -> Connection:
+        """Make a connection in a tunnel."""
+        transport = await open_tunnel(proxy, self._target)
+        connection = Connection(self._put, self._gone)
+        secured: asyncio.Transport | None = transport
+        try:
+            if tls is None:
+                transport.set_protocol(connection)
+            else:
+                host = self._target.host
+                secured = await self._loop.start_tls(
+                    transport, connection, tls, server_hostname=host
+                )
+            connection.connection_made(cast("asyncio.Transport", secured))
+        except BaseException:
+            transport.abort()
+            raise
         return connection
 
     async def _trusted(self) -> ssl.SSLContext:
@@ -331,29 +345,3 @@ def trust() -> ssl.SSLContext:
         check_descriptors()  # without one none is read, and nobody would be trusted for ever
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def _tls_fault(error: ssl.SSLError) -> Fault:
-    """Name the fault of a connection that was made. In TLS 1.3 a server refuses a certificate after
-    our side of the handshake has ended, and before it reads a request."""
-    refused = refuses_ours(error)
-    return Fault("certificate" if refused else "tls", str(error), sent=not refused)
-
-
-def refuses_ours(error: ssl.SSLError) -> bool:
-    """Whether a server refuses our certificate, or wants one."""
-    _, alert, name = (error.reason or "").partition("_ALERT_")
-    return bool(alert) and any(word in name for word in CERTIFICATE_ALERTS)
-
-
-def reason_of(error: Exception) -> tuple[str, str]:
-    """Name the fault that an exception of a socket is, and what it says."""
-    if isinstance(error, TimeoutError):
-        return "connect_timeout", ""
-    if isinstance(error, ConnectionRefusedError):
-        return "refused", ""
-    if isinstance(error, ssl.SSLError | ssl.CertificateError):
-        return "certificate" if refuses_ours(error) else "tls", str(error)
-    if isinstance(error, ConnectionError):
-        return "reset", ""
-    return "other", str(error)

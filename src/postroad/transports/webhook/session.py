@@ -2,7 +2,6 @@
 tries."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import Struct
@@ -28,8 +27,10 @@ from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.access import ExpiredCertificate, TryAccess
 from postroad.transports.webhook.answers import judge, outcome_of
-from postroad.transports.webhook.connections import ConnectionPool, Fault, IdleConnections
+from postroad.transports.webhook.connections import ConnectionPool, IdleConnections
+from postroad.transports.webhook.egress import Egress
 from postroad.transports.webhook.endpoints import Endpoint, Endpoints
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.requests import Beginning, begin
 from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.target import Target, read
@@ -58,10 +59,11 @@ class VettedAddresses(Struct, frozen=True):
 
 
 class Shared(Struct, frozen=True):
-    """What the sessions of a process share."""
+    """What sessions share: in a process, and in a tenant."""
 
     idle: IdleConnections
     tokens: TokenCache
+    tenant: str = ""
 
 
 class WebhookSession:
@@ -71,14 +73,16 @@ class WebhookSession:
         self,
         target: Target,
         rules: WebhookRules,
-        addresses: Callable[[Target], Awaitable[list[str]]],
+        egress: Egress,
         endpoints: Endpoints,
         clock: Clock,
         shared: Shared,
     ) -> None:
         self._target = target
         self._rules = rules
-        self._addresses = addresses
+        self._egress = egress
+        self._tenant = shared.tenant
+        self._proxy = egress.proxy(shared.tenant)
         self._endpoints = endpoints
         self._clock = clock
         self._idle = shared.idle
@@ -174,7 +178,7 @@ class WebhookSession:
         async with self._vetting:
             vetted = self._fresh()
             if vetted is None:
-                found = await self._addresses(self._target)
+                found = await self._egress.addresses(self._target, self._tenant)
                 vetted = self._vetted = VettedAddresses(found, self._loop.time() + RESOLVE_AGAIN_S)
                 for key in [key for key in self._pools if key[0] not in found]:
                     self._pools.pop(key).connections.close()
@@ -192,8 +196,11 @@ class WebhookSession:
             if len(self._pools) >= POOLS_MAX:
                 self._pools.pop(next(iter(self._pools))).connections.close()
             host = f"[{address}]" if ":" in address else address
-            connections = ConnectionPool(self._target, address, self._idle, endpoint.tls)
-            pool = self._pools[key] = AddressPool(f"{host}:{self._target.port}", connections)
+            more = endpoint.tls, self._proxy
+            connections = ConnectionPool(self._target, address, self._idle, *more)
+            by = f" by {self._proxy.server}" if self._proxy else ""
+            at = f"{host}:{self._target.port}{by}"
+            pool = self._pools[key] = AddressPool(at, connections)
         return pool
 
     # What
@@ -255,6 +262,8 @@ def _fault(fault: Fault, pool: AddressPool, shown: bytes = b"") -> Outcome:
     outcome = outcome_of(fault.name, str(fault), sent=fault.sent)
     if fault.name == "certificate":
         outcome = held(f"the server refuses our certificate, or wants one: {fault}; set its tls")
+    elif fault.name == "proxy":
+        outcome = held(f"the egress proxy: {fault}")
     return replace(outcome, details=TryDetails(pool.at, fault.name, shown))
 
 

@@ -36,13 +36,13 @@ class Target(Struct, frozen=True):
     @property
     def server(self) -> str:
         """Scheme, host and port: what makes a lane."""
-        return f"{self.scheme}://{self._bracketed}:{self.port}"
+        return f"{self.scheme}://{self.bracketed}:{self.port}"
 
     @property
     def authority(self) -> str:
         """Host and port as a request names them: the port only where it is not the usual one."""
         usual = self.port == USUAL_PORTS[self.scheme]
-        return self._bracketed if usual else f"{self._bracketed}:{self.port}"
+        return self.bracketed if usual else f"{self.bracketed}:{self.port}"
 
     @property
     def url(self) -> str:
@@ -50,7 +50,8 @@ class Target(Struct, frozen=True):
         return f"{self.scheme}://{self.authority}{self.path}"
 
     @property
-    def _bracketed(self) -> str:
+    def bracketed(self) -> str:
+        """The host as URLs write it."""
         return f"[{self.host}]" if ":" in self.host else self.host
 
 

@@ -19,7 +19,8 @@ from postroad.model.foreign import clean
 from postroad.ports.clock import Clock
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.answers import WORDS
-from postroad.transports.webhook.connections import Fault, HttpAnswer
+from postroad.transports.webhook.connections import HttpAnswer
+from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.requests import whole, written
 from postroad.transports.webhook.resolving import Unresolved
 from postroad.transports.webhook.target import Target

@@ -1,8 +1,9 @@
 """The webhook transport: which lane a URL belongs to, and sessions for lanes."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.model.entities import LaneKey, Policy
@@ -11,8 +12,8 @@ from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.connections import IdleConnections
+from postroad.transports.webhook.egress import Egress
 from postroad.transports.webhook.endpoints import Endpoints
-from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.requests import check_headers
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
 from postroad.transports.webhook.session import Shared, WebhookSession
@@ -43,7 +44,7 @@ class WebhookTransport:
         self.idle = IdleConnections()
         self._clock = clock
         self._resolve = resolve or SystemResolver()
-        self._guard = Guard(rules, self._resolve)
+        self._egress = Egress(rules, self._resolve)
         self.tokens = TokenCache(self._token_server, clock)
         self._shared = Shared(self.idle, self.tokens)
         self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
@@ -59,7 +60,7 @@ class WebhookTransport:
         check_known(queue)
         target = read(queue, self.rules)
         try:
-            _ = await self._guard.addresses(target, tenant)  # whether it may be called
+            _ = await self._egress.addresses(target, tenant)  # whether it may be called
         except Unresolved as error:
             if now:
                 raise BadUrl(f"{target.server} cannot be called now: {error}") from None
@@ -84,8 +85,8 @@ class WebhookTransport:
         """Open a session. The name is resolved and vetted at its first send."""
         target = read(lane.server + "/", self.rules)
         rules, endpoints, clock = self.rules, self.endpoints, self._clock
-        vetted = partial(self._guard.addresses, tenant=lane.tenant)
-        return WebhookSession(target, rules, vetted, endpoints, clock, self._shared)
+        shared = replace(self._shared, tenant=lane.tenant)
+        return WebhookSession(target, rules, self._egress, endpoints, clock, shared)
 
     async def close(self) -> None:
         """Close what sessions share."""
