@@ -232,8 +232,8 @@ class Postroad:
         """Store one message for a queue, a handler's name or an address, and return its receipt.
         An address as `sms:+6591234567` or `mailto:ann@example.com` is sent to with a `credential`.
         Options: `key`, `order_key`, `deliver_at` or `delay`, `expires_at`, `priority`, `headers`,
-        `tenant`, `credential`, `check`. On RabbitMQ `confirm=False` returns before the broker has
-        confirmed."""
+        `tenant`, `credential`, `check`, `zone`. On RabbitMQ `confirm=False` returns before the
+        broker has confirmed."""
         return await self._sending.send(make_send(queue, body, options), confirm=confirm)
 
     async def send_many(self, sends: Sequence[Send | tuple[str, object]]) -> list[Receipt]:

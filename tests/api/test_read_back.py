@@ -110,7 +110,7 @@ DO = (
     "/v1/messages:cancel", "/v1/messages/{id}/settle", "/v1/dead:replay", "/v1/dead:purge",
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
-    "/v1/messages:send-again", "/v1/suppressions:export",
+    "/v1/messages:send-again", "/v1/suppressions:export", "/v1/messages:settle",
     "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/event-types:import",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
@@ -120,7 +120,8 @@ ELSEWHERE = {
     "/v1/endpoints/{id}": ACCESS,
     "/v1/webhooks": ACCESS,
     "/v1/messages": {
-        *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check")
+        *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
+        "zone",
     },
     "/v1/tokens": {"role"},
 }

@@ -86,6 +86,12 @@ async def test_what_matched_nothing_is_stored_and_told(road: Postroad) -> None:
     assert [one.id for one in page.events] == [later.id]
     rest = await road.events.list(after=page.after)
     assert [one.id for one in rest.events] == [receipt.id]
+    await road.endpoints.create(HOOK, types=("refund.*",))
+    refund = await road.publish("refund.asked", 1)
+    assert refund.messages
+    counted = (await road.events.unmatched()).types
+    assert [(one.type, one.count, one.last) for one in counted] == [("order.paid", 2, later.id)]
+    assert (await road.events.unmatched(tenant="other")).types == ()
 
 
 async def test_an_event_is_matched_against_the_set_that_its_commit_sees(road: Postroad) -> None:

@@ -118,3 +118,21 @@ async def test_types_are_exported_as_openapi_webhooks_and_imported_again(road: P
     for wrong in [*bad, {"webhooks": {"no name": {"post": {}}}}]:
         with pytest.raises(BadInput):
             await road.event_types.import_openapi(wrong)
+
+
+async def test_shared_schemas_of_the_same_name_are_kept_apart_in_an_export(road: Postroad) -> None:
+    """Each refers to one that is alike, and which refers to one that differs."""
+    refer = {"$ref": "#/components/schemas/Order"}
+    for name, needed in (("order.paid", "paid"), ("order.late", "late"), ("order.lost", "paid")):
+        parts = {
+            "Order": {"properties": {"id": {"$ref": "#/components/schemas/Id"}}},
+            "Id": {"required": [needed]},
+        }
+        await road.event_types.set(name, schema={**refer, "components": {"schemas": parts}})
+    exported: Any = await road.event_types.export_openapi()
+    await road.event_types.import_openapi(exported)
+    for name, needed in (("order.paid", "paid"), ("order.late", "late"), ("order.lost", "paid")):
+        assert (await road.publish(name, {"id": {needed: 1}})).problems == ()
+        with pytest.raises(SchemaMismatch):
+            await road.publish(name, {"id": {}})
+    assert {"Id", "Id.order.lost", "Id.order.paid"} < exported["components"]["schemas"].keys()

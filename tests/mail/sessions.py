@@ -34,6 +34,9 @@ class PlainLinks:
     def return_path(self, ref: str, recipient: str) -> str:  # noqa: ARG002
         return ""
 
+    def unsubscribe_url(self, tenant: str, ref: str, recipient: str) -> str:
+        return f"https://example.com/{tenant}/{ref}/{len(recipient)}"
+
     def unsubscribe_headers(self, tenant: str, ref: str, recipient: str) -> dict[str, str]:
         return {"List-Unsubscribe": f"<https://example.com/{tenant}/{ref}/{len(recipient)}>"}
 

@@ -57,6 +57,21 @@ async def test_a_250_that_is_lost_leaves_the_mail_uncertain(tmp_path: Path) -> N
     assert len(server.mails) == 1
 
 
+async def test_all_that_is_uncertain_of_a_queue_is_settled_at_once(tmp_path: Path) -> None:
+    with MailServer() as server:
+        async with road_to(tmp_path, server.url) as road:
+            lost = [await road.send("mailto:lost@example.com", MAIL) for _ in range(3)]
+            good = await road.send("mailto:ann@example.com", MAIL)
+            await road.run(until_idle=True)
+            with pytest.raises(BadInput, match="settled as"):
+                await road.messages.settle("perhaps", queue="smtp*")  # type: ignore[arg-type]
+            assert await road.messages.settle("sent", queue="smtp*", tenant="other") == 0
+            assert await road.messages.settle("sent", queue="smtp*") == 3
+            assert await road.messages.settle("sent", queue="smtp*") == 0
+            for one in (*lost, good):
+                assert (await road.explain(one.id)).state == "delivered"
+
+
 @pytest.mark.parametrize(
     ("recipient", "state"),
     [("r550-5.1.1", "dead"), ("r452-4.2.2", "waiting"), ("r550-5.7.1", "waiting")],

@@ -4,7 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.campaign import ZONE_COLUMN
 from postroad.model.errors import BadInput
+from postroad.model.hours import check_zone
 from postroad.model.recipients import RecipientCheck
 
 CELL_CHARACTERS_MAX: Final = 10_000
@@ -20,6 +22,7 @@ class RowChecker:
     def __init__(self, columns: tuple[str, ...], recipient: str, check: RecipientCheck) -> None:
         self._columns = columns
         self._place = columns.index(recipient)
+        self._zone = columns.index(ZONE_COLUMN) if ZONE_COLUMN in columns else None
         self._check = check
 
     def row(self, cells: list[str]) -> str:
@@ -29,6 +32,8 @@ class RowChecker:
         for name, cell in zip(self._columns, cells, strict=True):
             if why := problem_in(cell):
                 raise BadInput(f"column {name!r}: {why}")
+        if self._zone is not None and (zone := cells[self._zone].strip()):
+            _ = check_zone(zone)  # raises
         return self._check.one(cells[self._place].strip())
 
     def rows(self, rows: Sequence[list[str]]) -> Sequence[str] | None:
@@ -38,6 +43,8 @@ class RowChecker:
         if set(map(len, rows)) != {len(self._columns)}:
             return None
         columns = list(zip(*rows, strict=True))
+        if self._zone is not None and not all(map(_is_zone, set(columns[self._zone]))):
+            return None
         recipients = columns.pop(self._place)
         if not all(map(all_good, columns)):
             return None
@@ -49,6 +56,14 @@ class RowChecker:
             return [self._check.one(cell.strip()) for cell in recipients]
         except BadInput:
             return None
+
+
+def _is_zone(cell: str) -> bool:
+    """Whether a cell names a time zone, or none."""
+    try:
+        return not cell.strip() or bool(check_zone(cell.strip()))
+    except BadInput:
+        return False
 
 
 def all_good(cells: Sequence[str]) -> bool:

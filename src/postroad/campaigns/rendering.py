@@ -13,6 +13,7 @@ from postroad.model.errors import BadInput
 from postroad.model.extras import Needing
 from postroad.model.foreign import error_text
 from postroad.model.ids import campaign_id
+from postroad.model.mail_links import UNSUBSCRIBE_MARK, UNSUBSCRIBE_NAME
 from postroad.model.recipients import addressed
 from postroad.model.states import NEVER
 from postroad.ports.channel import Attaches, Channel
@@ -51,13 +52,16 @@ class Templates:
             if name not in channel.parts:
                 have = ", ".join(channel.parts)
                 raise BadTemplate(f"{channel.name} has no {name}: give {have}")
+        named = any(UNSUBSCRIBE_NAME in one.variables for one in self._parts.values())
+        if named and HTML not in channel.parts:
+            raise BadTemplate(f"{channel.name} has no {UNSUBSCRIBE_NAME}: only mail has links")
         if SUBJECT in channel.parts and SUBJECT not in self._parts:
             raise BadTemplate("the subject is empty: give one")
 
     def check(self, columns: tuple[str, ...]) -> None:
         """Raise BadTemplate if a variable is not a column."""
         for template in self._parts.values():
-            template.check(columns)
+            template.check((*columns, UNSUBSCRIBE_NAME))
 
     def render(self, values: Mapping[str, str]) -> dict[str, str]:
         """Render all parts for one recipient."""
@@ -104,7 +108,8 @@ class Renderer:
 
     def render(self, row: Row) -> RenderedMessage:
         """Render the message for one recipient."""
-        values = dict(zip(self._campaign.columns, FIELDS.decode(row.fields), strict=True))
+        cells = zip(self._campaign.columns, FIELDS.decode(row.fields), strict=True)
+        values = {UNSUBSCRIBE_NAME: UNSUBSCRIBE_MARK, **dict(cells)}
         parts = self._templates.render(values)
         body = self._channel.encode(parts)
         if self._attach is not None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from postroad.campaigns.credential_block import CredentialBlock
 from postroad.campaigns.estimate import too_long
+from postroad.campaigns.open_hours import RecipientHours
 from postroad.campaigns.recording import ResultRecorder
 from postroad.campaigns.rendering import RenderedMessage, Renderer, message_of
 from postroad.model.campaign import (
@@ -36,7 +37,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.rules import AnswerRules
-from postroad.ports.suppressions import SuppressionLists
+from postroad.ports.store import Store
 from postroad.ports.transport import Prepares, Session
 
 SLICE: Final = 2_000
@@ -49,6 +50,8 @@ stored. A process that is killed leaves so many uncertain."""
 BLOCK: Final = 128
 """Maximum intents in one commit where nothing limits the rate."""
 RETRY_S: Final = 1.0
+LOOK_S: Final = 1.0
+"""How often a sender reads its queue again."""
 ERROR_CHARACTERS_MAX: Final = 500
 """Of an error that is kept with its recipient: ten million may fail."""
 TURN: Final = "queue recipients"
@@ -58,7 +61,7 @@ class SenderDeps(Struct, frozen=True):
     """What all senders of a process share."""
 
     store: CampaignStore
-    lists: SuppressionLists
+    road: Store
     pace: Pace
     figures: FigureGatherer
     clock: Clock
@@ -97,6 +100,9 @@ class Sender:
         sessions = context.channel.sessions if isinstance(context.channel, HasWindow) else 0
         self._window = INTENTS_A_SESSION * sessions or WINDOW
         self._wire = asyncio.Semaphore(sessions or WINDOW)
+        self._queue = context.queue
+        self._look_s = deps.clock.steady_s()
+        self._hours = RecipientHours(context.campaign)
         self._ahead: deque[RenderedMessage] = deque()
         self._after = 0
         self._stopping = False
@@ -148,9 +154,11 @@ class Sender:
         if self._block.refused:
             await halt(self._deps, self._context.campaign, self._block.refused)
             return False
+        await self._look()
         if self._block.left_s:
             await self._wait(min(self._block.left_s, RETRY_S))
             return True
+        self._put_off()
         if not self._ahead:
             return await self._refill()
         free = self._window - self._recorder.in_flight
@@ -159,10 +167,34 @@ class Sender:
             return True
         return await self._begin(free) if await self._prepared() else True
 
+    async def _look(self) -> None:
+        """Read the queue again once a second: limits and hours may be put while it is sent to, and
+        it may be paused, blocked, or its lane's circuit open."""
+        now_s, deps, queue = self._deps.clock.steady_s(), self._deps, self._queue
+        if now_s < self._look_s:
+            return
+        self._look_s = now_s + LOOK_S
+        self._queue = await deps.road.find_queue(queue.tenant, queue.name) or queue
+        if self._queue.hours != queue.hours:
+            self._hours.look_again()
+        held_ms = await deps.store.held_until(queue.id, queue.lanes[0])
+        self._block.until_ms = max(self._block.until_ms, held_ms)
+
+    def _put_off(self) -> None:
+        """Leave those in the queue whose hours have ended since they were read."""
+        if not self._queue.hours or not self._ahead:
+            return
+        now_ms = self._deps.clock.now_ms()
+        kept = [one for one in self._ahead if self._may_go(one.row, now_ms)]
+        self._ahead = deque(kept)
+
+    def _may_go(self, row: Row, now_ms: int) -> bool:
+        return not self._queue.hours or self._hours.admits(self._queue.hours, row, now_ms)
+
     async def _prepared(self) -> bool:
         """Prepare what takes time before slots are reserved, so that calls start on time. False
         when nobody can be sent to now; what is about one recipient, its call will find."""
-        session, queue, first = self._session, self._context.queue, self._ahead[0]
+        session, queue, first = self._session, self._queue, self._ahead[0]
         if first.problem or not isinstance(session, Prepares):
             return True
         outcome = await session.prepare(queue, message_of(self._context.campaign.id, queue, first))
@@ -174,26 +206,42 @@ class Sender:
     async def _refill(self) -> bool:
         """Read queued messages, else enqueue a slice, else wait for calls that may come back."""
         store, context = self._deps.store, self._context
+        if self._hours.waiting:
+            if not self._hours.is_over(self._deps.clock.now_ms()):
+                await self._changed()
+                return True
+            await store.note(context.campaign.id, "")
         rows = await store.queued(context.job, self._after, PAGE)
-        if not rows and self._after:
+        if not rows and self._after and not self._hours.put_off:
             self._after = 0
             return True
         if not rows:
             if await store.enqueue(self._deps.owner, context.job, SLICE):
                 return True
-            if not self._recorder.busy:
-                return False
-            await self._changed()
-            return True
+            if self._recorder.busy:
+                await self._changed()
+                return True
+            if self._hours.put_off:
+                await self._wait_for_hours()
+                return True
+            return False
         self._after = rows[-1].n
+        now_ms = self._deps.clock.now_ms()
+        rows = [row for row in rows if self._may_go(row, now_ms)]
         tenant, recipients = context.campaign.tenant, [row.recipient for row in rows]
-        suppressed = await self._deps.lists.suppressed(tenant, recipients)
+        suppressed = await self._deps.road.suppressed(tenant, recipients)
         for row in rows:
             if row.recipient in suppressed:
                 self._keep_back(row, suppressed[row.recipient])
             else:
                 self._ahead.append(self._renderer.render_or_problem(row))
         return True
+
+    async def _wait_for_hours(self) -> None:
+        """All that is left is outside its hours: say so, and begin again at the first opening."""
+        self._after = 0
+        why = self._hours.wait(self._deps.clock.now_ms())
+        await self._deps.store.note(self._context.campaign.id, why)
 
     def _keep_back(self, row: Row, reason: str) -> None:
         """Record that a recipient is on a suppression list: no call and no slot is spent on it."""
@@ -206,9 +254,9 @@ class Sender:
         cost = self._ahead[0].cost
         wanted = self._alike(cost, min(free, BLOCK))
         slots: tuple[float | None, ...] = (None,) * wanted
-        if context.queue.ledgers and cost <= context.credential.spec.segments_max:
+        if self._queue.ledgers and cost <= context.credential.spec.segments_max:
             name = f"campaign {context.campaign.id}"
-            block = await deps.pace.block(context.queue.ledgers, name, wanted, cost)
+            block = await deps.pace.block(self._queue.ledgers, name, wanted, cost)
             slots = block.slots_s
             if not slots:
                 await self._wait(min(max(block.again_s - deps.clock.steady_s(), 0.002), RETRY_S))
@@ -247,10 +295,10 @@ class Sender:
     async def _call_now(self, message: RenderedMessage, tries: int, slot_s: float | None) -> None:
         n, clock = message.row.n, self._deps.clock
         if slot_s is not None and not await self._deps.pace.on_time(slot_s):
-            self._recorder.add(CallResult(n, tries, RowState.unsent))
+            self._put_back(n, tries)
             return
         if self._stopping or self._block.left_s or self._block.refused:
-            self._recorder.add(CallResult(n, tries, RowState.unsent))
+            self._put_back(n, tries)
             return
         started_ms = clock.now_ms()
         outcome = self._unsendable(message) or await self._sent(message, tries)
@@ -259,8 +307,14 @@ class Sender:
         error = clean(outcome.error, ERROR_CHARACTERS_MAX)
         texts = (said.id, said.code, said.sub_type, error)
         state = self._state(outcome.kind, tries)
+        if state is RowState.unsent:
+            self._hours.look_again()
         self._recorder.add(CallResult(n, tries, state, *texts, started_ms, clock.now_ms()))
         await self._note(outcome)
+
+    def _put_back(self, n: int, tries: int) -> None:
+        self._hours.look_again()
+        self._recorder.add(CallResult(n, tries, RowState.unsent))
 
     async def _note(self, outcome: Outcome) -> None:
         try:
@@ -284,12 +338,12 @@ class Sender:
 
     async def _sent(self, rendered: RenderedMessage, tries: int) -> Outcome:
         context = self._context
-        message = message_of(context.campaign.id, context.queue, rendered, tries=tries)
+        message = message_of(context.campaign.id, self._queue, rendered, tries=tries)
         try:
-            outcome = await self._session.send(context.queue, message)
+            outcome = await self._session.send(self._queue, message)
             if outcome.kind is Kind.delivered:
                 return outcome
-            queue, rules = context.queue, self._deps.rules
+            queue, rules = self._queue, self._deps.rules
             key = lane_of(queue.name, queue.tenant)
             return await rules.apply(key, queue.lanes[0], message, outcome)
         except Shortage as error:

@@ -188,8 +188,10 @@ class CampaignWorker:
         self._senders[job.id] = (sender, task)
         if job.campaign not in self._served:
             self._served.add(job.campaign)
-            unsent = campaign.counts.unsent
-            self._deps.log.info("campaign started", campaign=campaign.name, unsent=unsent)
+            counts = campaign.counts
+            event = "campaign started" if counts.unsent == counts.total else "campaign goes on"
+            facts = {"unsent": counts.unsent, "uncertain": counts.uncertain}
+            self._deps.log.info(event, campaign=campaign.name, **facts)
         if self._stopping:  # since the job was claimed
             sender.leave()
 

@@ -78,10 +78,14 @@ class TemplateOptions(SharedOptions, frozen=True):
         ),
     ] = None
 
+    zone: Annotated[
+        str, Option(help="The recipients' time zone; a column `zone` counts before it.")
+    ] = ""
+
     def given(self, call: Invocation) -> dict[str, Any]:
         """Those that were given. Files are stored first."""
         texts: dict[str, Any] = {"template": _text(self.template), "subject": self.subject}
-        texts["html"] = _text(self.html)
+        texts |= {"html": _text(self.html), "zone": self.zone}
         texts["attachments"] = [_attached(call, each) for each in self.attachment or ()]
         return {name: value for name, value in texts.items() if value}
 

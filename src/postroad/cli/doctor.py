@@ -4,9 +4,11 @@ from typing import Annotated, Final
 
 from click.exceptions import Exit
 
-from postroad.cli.command import BareInvocation, Commands, Listing, LocalListing, add_group
+from postroad.cli.command import BareInvocation, Commands, Listing, add_group
 from postroad.cli.finding import Finding
 from postroad.cli.options import Argument, Group, Option
+from postroad.model.credential import BadCredential
+from postroad.model.errors import BadInput
 
 MARKS: Final = {"ok": "✓", "warn": "!", "fail": "✗"}
 
@@ -28,11 +30,12 @@ def doctor(call: Listing) -> None:
 
 
 def mail(
-    call: LocalListing,
+    call: Listing,
     domain: Annotated[str, Argument(help="The domain that you send from.")],
     selector: Annotated[
         list[str] | None, Option(help="A DKIM selector of your credential; may be repeated.")
     ] = None,
+    credential: Annotated[str, Option(help="Take the selectors of this credential.")] = "",
 ) -> None:
     """Check SPF, DKIM, DMARC, MX and reverse names of a domain by its name servers, and say how to
     fix what is wrong. The exit code is 1 if something is broken."""
@@ -43,8 +46,27 @@ def mail(
     from postroad.transports.smtp.resolver import DnsResolver
 
     name = normal_mail(f"postmaster@{domain}").rpartition("@")[2]
-    found = asyncio.run(check_domain(name, selector or (), DnsResolver()))
+    selectors = [*(selector or ()), *_selectors(call, credential, name)]
+    found = asyncio.run(check_domain(name, selectors, DnsResolver()))
     _show(call, [Finding(each.part, each.state, each.found, each.mend) for each in found])
+
+
+def _selectors(call: Listing, credential: str, domain: str) -> list[str]:
+    """The selectors that a credential signs a domain's mails with."""
+    if not credential:
+        return []
+    known = {one["name"]: one for one in call.ask("GET", "/v1/credentials")}
+    if credential not in known:
+        raise BadCredential(f"no credential {credential!r}: see `postroad credential list`")
+    options, sender = known[credential]["options"], known[credential]["sender"]
+    signs = options.get("dkim_domain") or sender.rpartition("@")[2].rstrip("> ")
+    names = [one.strip() for one in options.get("dkim_selector", "").split(",") if one.strip()]
+    if not names or signs.lower() != domain:
+        raise BadInput(
+            f"credential {credential!r} signs {f'for {signs}' if names else 'nothing'}, not for "
+            f"{domain}: give it dkim_key, dkim_selector and dkim_domain"
+        )
+    return names
 
 
 def _show(call: BareInvocation, findings: list[Finding]) -> None:

@@ -26,6 +26,7 @@ BYTES_MAX = 4 << 20
 def add(app: Group) -> None:
     """Add the commands for events and their types."""
     commands: Commands = {"publish": publish, "list": list_events, "show": show}
+    commands["unmatched"] = unmatched
     add_group(app, "event", "Events", "Events: publish them, and see their messages.", commands)
     types: Commands = {"set": set_type, "list": list_types, "show": show_type}
     types |= {"import": import_types, "export": export_types}
@@ -71,6 +72,15 @@ def list_events(call: Listing, limit: Limit = 100, after: After = "") -> None:
     ]
     call.table(("event", "type~", "published", "messages#"), rows, "there are no events")
     more(said["after"])
+
+
+def unmatched(call: Listing) -> None:
+    """Count the kept events that no endpoint matched, by type."""
+    said = call.ask("GET", "/v1/events:unmatched")
+    if call.printed(said):
+        return
+    rows = [(one["type"], one["count"], one["last"]) for one in said["types"]]
+    call.table(("type~", "events#", "last"), rows, "every event was matched")
 
 
 def show(call: Listing, id: Annotated[str, Argument(help="The event's id: evt_…")]) -> None:  # noqa: A002

@@ -12,7 +12,7 @@ from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
-COLUMNS = ("id", "queue~~", "state", "level#", "accepted", "why~")
+COLUMNS = ("id", "queue~~", "recipient~", "state", "level#", "accepted", "why~")
 
 
 class ListOptions(SharedOptions, frozen=True):
@@ -47,6 +47,7 @@ def messages(
         (
             row["id"],
             row["queue"],
+            row["recipient"],
             row["state"],
             row["level"],
             when(row["accepted_at_ms"]),
@@ -100,6 +101,16 @@ def send_again(
     if said["without_body"]:
         more_words.append(f"{said['without_body']} have no body: it was not kept")
     call.reply(said, "; ".join([f"{said['sent']} {words}", *more_words, *said["ids"]]))
+
+
+def settle_all(
+    call: Invocation,
+    queue: Annotated[str, Argument(help="The queue; with * at its end, a prefix.")],
+    outcome: Annotated[str, Argument(help="sent, or unsent: to be tried again.")],
+) -> None:
+    """Settle all uncertain messages of a queue."""
+    said = call.ask("POST", "/v1/messages:settle", data={"queue": queue, "outcome": outcome})
+    call.reply(said, f"settled: {said['settled']}")
 
 
 def _given(where: ListOptions) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def add(app: Group) -> None:
     commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
     text = "One message: show, explain, cancel, settle, send again."
     commands |= {"body": lists.body, "send-again": lists.send_again}
+    commands |= {"settle-all": lists.settle_all}
     add_group(app, "message", "Messages", text, commands)
     command(app, "messages", panel="Messages")(lists.messages)
     command(app, "cancel-all", panel="Messages")(cancel_all)
@@ -54,6 +55,7 @@ class SendFields(SharedOptions, frozen=True):
     credential: Annotated[
         str, Option(help="The credential that a text message or a mail is sent with.")
     ] = ""
+    zone: Annotated[str, Option(help="The recipient's time zone, by which allowed hours go.")] = ""
     check: Annotated[
         bool, Option("--check", help="Refuse the message if its server has no address now.")
     ] = False

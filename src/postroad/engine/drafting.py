@@ -43,6 +43,8 @@ class Send(Struct, frozen=True):
     """What a text message or a mail is sent with; else the one that has its channel's name."""
     check: bool = False
     """Refuse the message if its server has no address now; else it is stored and tried."""
+    zone: str = ""
+    """The recipient's time zone, by which allowed hours go."""
 
     def __post_init__(self) -> None:
         named = self.key is not None or self.order_key is not None
@@ -129,6 +131,8 @@ def _check_keys(send: Send) -> None:
 
 def _encode(send: Send, body_bytes_max: int) -> tuple[bytes, bytes]:
     headers = dict(send.headers) if send.headers else {}
+    if send.zone:
+        headers[ZONE] = send.zone
     if ZONE in headers:
         _ = check_zone(headers[ZONE])  # raises
     if isinstance(send.body, bytes):

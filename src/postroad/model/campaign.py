@@ -123,6 +123,10 @@ def moved(state: CampaignState, verb: Verb, name: str) -> CampaignState:
     return after
 
 
+ZONE_COLUMN: Final = "zone"
+"""The column of a file that names each recipient's time zone."""
+
+
 class HaltRule(Struct, frozen=True):
     """When a campaign stops by itself: at so many hard failures that are so large a part of all
     results."""
@@ -143,6 +147,8 @@ class Spec(Struct, frozen=True):
     html: str = ""
     """Of a mail, beside its text."""
     attachments: tuple[Attachment, ...] = ()
+    zone: str = ""
+    """The recipients' time zone, unless their column `zone` names another one."""
 
 
 class Counts(Struct, frozen=True):

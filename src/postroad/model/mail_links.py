@@ -12,6 +12,9 @@ from postroad.model.keyring import KeyRing
 from postroad.model.suppression import folded
 
 UNSUBSCRIBE: Final = "/unsubscribe"
+UNSUBSCRIBE_NAME: Final = "unsubscribe_url"
+UNSUBSCRIBE_MARK: Final = "{{ unsubscribe_url }}"
+"""Stands in the texts of a mail for the link of its recipient, which is made when it is sent."""
 RETURN: Final = "b-"
 """The local part of a return path begins with it."""
 ID_BYTES: Final = 8

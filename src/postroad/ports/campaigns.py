@@ -104,6 +104,13 @@ class CampaignRecords(Protocol):
         """Delete up to so many of its recipients; it is cancelled from the first call on, and goes
         with the last recipient. True when it is gone, None when it may not be deleted."""
 
+    async def note(self, campaign: int, reason: str) -> None:
+        """Say why a running campaign waits; nothing when it does not."""
+
+    async def held_until(self, queue: int, lane: int) -> int:
+        """Until when nothing of a queue may start on its lane: two seconds from now while one of
+        them is paused or blocked, or the circuit open, since that may end early; else 0."""
+
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""
 

@@ -73,6 +73,9 @@ class HasSites(Protocol):
         """Return the site whose lane serves a recipient; empty where all share the credential's
         lane."""
 
+    def only_site(self, credential: OpenCredential) -> str:
+        """Return the site that serves all recipients; empty where each has its own."""
+
 
 @runtime_checkable
 class Attaches(Protocol):
@@ -80,6 +83,14 @@ class Attaches(Protocol):
 
     def attach(self, body: bytes, attachments: Sequence[Attachment]) -> bytes:
         """Add stored attachments to a body that `encode` made."""
+
+
+@runtime_checkable
+class ChecksRecipient(Protocol):
+    """A channel whose bodies may name the recipient, too."""
+
+    def check_recipient(self, body: bytes, recipient: str) -> None:
+        """Raise BadInput if a body names somebody else than whom it is sent to."""
 
 
 @runtime_checkable

@@ -56,6 +56,9 @@ class EventStore(EndpointStore, Protocol):
     async def event_page(self, tenant: str, before: int, limit: int) -> list[EventRow]:
         """List a tenant's events without their bodies, the newest first, from before one on."""
 
+    async def events_unmatched(self, tenant: str) -> list[tuple[str, int, int]]:
+        """Count the events that no endpoint matched: type, how many, the last one's id."""
+
     async def event(self, tenant: str | None, number: int) -> EventRow | None:
         """Read an event with its body."""
 

@@ -90,6 +90,7 @@ async def _event(client: RemoteClient, args: Args) -> EventContent:
 EVENTS: Final[Verbs] = {
     "publish": _publish,
     "list": VerbCall("GET", "/v1/events"),
+    "unmatched": VerbCall("GET", "/v1/events:unmatched"),
     "get": _event,
 }
 REPLAYS: Final[Verbs] = {

@@ -89,6 +89,15 @@ class CampaignTables(CredentialTable):
         rows = await self._sql.select("campaigns", "campaigns_of_tenant", tenant, after, limit)
         return [read_campaign(row) for row in rows]
 
+    async def note(self, campaign: int, reason: str) -> None:
+        """Say why a running campaign waits."""
+        await self._sql.execute("campaigns", "campaign_note", campaign, reason)
+
+    async def held_until(self, queue: int, lane: int) -> int:
+        """Until when nothing of a queue may start on its lane."""
+        row = await self._sql.first("campaigns", "campaign_held", queue, lane, *self._now())
+        return int(row[0] or 0) if row else 0
+
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""
         await self._sql.execute("campaigns", "campaign_override", campaign)

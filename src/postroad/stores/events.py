@@ -67,6 +67,11 @@ class EventTables(Statements):
         rows = await self.select("events", "event_page", tenant, before, limit)
         return [EventRow(*row) for row in rows]
 
+    async def events_unmatched(self, tenant: str) -> list[tuple[str, int, int]]:
+        """How many events of each type no endpoint matched, and the last one."""
+        rows = await self.select("events", "events_unmatched", tenant)
+        return [(kind, int(count), last) for kind, count, last in rows]
+
     async def event(self, tenant: str | None, number: int) -> EventRow | None:
         """An event with its body."""
         row = await self.first("events", "event_read", tenant, number)

@@ -11,8 +11,8 @@ from postroad.model.entities import Draft, LaneKey, Message, Policy, Queue, Queu
 from postroad.model.errors import BadInput, BadKey, PostroadError, StoreError
 from postroad.model.foreign import error_text
 from postroad.model.outcome import Outcome, ProviderAnswer, refused, unknown, unreachable
-from postroad.model.recipients import lane_of, queue_name, read_queue_name
-from postroad.ports.channel import Channel, HasSites
+from postroad.model.recipients import lane_of, queue_name, read_queue_name, recipient_in
+from postroad.ports.channel import Channel, ChecksRecipient, HasSites
 from postroad.ports.transport import HearsCuts, Prepares, Session
 from postroad.transports.credential_cache import CredentialCache
 from postroad.transports.suppression_gate import SuppressionGate
@@ -75,6 +75,8 @@ class ChannelTransport:
     def check(self, draft: Draft, queue: Queue) -> Draft:
         """Check the body of a draft, and what it costs; BadInput says what is wrong."""
         measured = self.channel.measure(draft.body)
+        if isinstance(self.channel, ChecksRecipient):
+            self.channel.check_recipient(draft.body, recipient_in(draft.headers))
         cost = measured.cost
         _, credential, _ = read_queue_name(queue.name)
         known = self._credentials.get(queue.tenant, credential)

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from postroad.engine.drafting import Send
 from postroad.model.credential import BadCredential
 from postroad.model.errors import BadInput
+from postroad.model.hours import ZONE
 from postroad.model.recipients import RESERVED, SITE_MARK, TO, read_queue_name
 from postroad.model.texts import checked
 from postroad.transports.channels import ChannelTransport
 from postroad.verbs.send_again import AGAIN_OF
 
-CARRIED: Final = frozenset((TO, AGAIN_OF, "traceparent", "tracestate"))
+CARRIED: Final = frozenset((TO, AGAIN_OF, ZONE, "traceparent", "tracestate"))
 """Headers of messages to named recipients."""
 
 
@@ -34,11 +35,13 @@ class Addressing:
     def bare(self, address: str) -> str:
         """An address without its scheme; anything else as it is."""
         scheme, mark, recipient = address.partition(":")
-        return recipient if mark and scheme in self._schemes else address
+        return recipient if mark and scheme.lower() in self._schemes else address
 
     def transport(self, queue: str) -> ChannelTransport | None:
         """The transport of a channel's queue or address; None for the name of a handler."""
         begin, mark, _ = queue.partition(":")
+        if mark and begin.lower() in self._schemes:  # `MAILTO:` is as good as `mailto:` (RFC 3986)
+            return self._schemes[begin.lower()]
         name = begin.partition(SITE_MARK)[0]
         if not mark or name not in self._begins:
             return None
@@ -51,7 +54,8 @@ class Addressing:
         """The sends, those to addresses with their queues, and with the recipient in a header."""
         begins = self._begins
         if not any(
-            send.credential or send.queue.partition(":")[0].partition(SITE_MARK)[0] in begins
+            send.credential
+            or send.queue.partition(":")[0].partition(SITE_MARK)[0].lower() in begins
             for send in sends
         ):
             return sends
@@ -69,7 +73,7 @@ class Addressing:
         if TO in headers:  # it is sent again, to the queue of its credential
             _, credential, _ = read_queue_name(send.queue)
             recipient = headers[TO]
-        elif begin not in self._schemes:
+        elif begin.lower() not in self._schemes:
             raise BadInput(
                 f"{send.queue!r} is a queue of messages that name their recipients: send to an "
                 f"address, as {transport.channel.scheme}:…"

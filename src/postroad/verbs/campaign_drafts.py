@@ -13,6 +13,7 @@ from postroad.model.campaign import Campaign, CampaignState, HaltRule, Spec, Wro
 from postroad.model.credential import Credential
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
+from postroad.model.hours import check_zone
 from postroad.ports.campaigns import CampaignStore, Import, NewRows
 from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
@@ -36,7 +37,14 @@ class MailTemplates(TypedDict, total=False):
     """Stored ones, as `attachments.put` returns them; with `cid` an image in the HTML."""
 
 
-class CampaignOptions(MailTemplates, total=False):
+class MoreOptions(MailTemplates, total=False):
+    """What else a campaign may have."""
+
+    zone: str
+    """The recipients' time zone, by which allowed hours go; a column `zone` counts before it."""
+
+
+class CampaignOptions(MoreOptions, total=False):
     """What of a campaign can be edited."""
 
     credential: str
@@ -57,6 +65,7 @@ class CampaignDetails(Struct, frozen=True):
     jobs: int
     halt: HaltRule
     attachments: tuple[Attachment, ...]
+    zone: str
     columns: tuple[str, ...]
     """The columns of its recipients; none before an import."""
 
@@ -114,8 +123,8 @@ class CampaignDrafts:
         campaign = await self._find.get(name, tenant)
         spec, credential = campaign.spec, await self._find.credential(campaign)
         texts = (credential.name, spec.template, spec.subject, spec.html)
-        rest = (spec.jobs, spec.halt, spec.attachments, campaign.columns)
-        return CampaignDetails(*texts, spec.recipient, *rest)
+        rest = (spec.halt, spec.attachments, spec.zone, campaign.columns)
+        return CampaignDetails(*texts, spec.recipient, spec.jobs, *rest)
 
     async def edit(
         self, name: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[CampaignOptions]
@@ -210,6 +219,8 @@ def _check_spec(spec: Spec) -> None:
         raise BadInput(f"jobs={spec.jobs}: give 1 to {JOBS_MAX}")
     if not spec.recipient:
         raise BadInput("recipient is empty: name the column that holds the number or URL")
+    if spec.zone:
+        _ = check_zone(spec.zone)  # raises
     _ = templates_of(spec)  # whether it can be read
 
 

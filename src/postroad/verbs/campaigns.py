@@ -31,7 +31,7 @@ from postroad.ports.usage import CountedKind
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import AttachmentHolds
 from postroad.verbs.bounding import bounded
-from postroad.verbs.campaign_drafts import CampaignDrafts, MailTemplates, attachments_of
+from postroad.verbs.campaign_drafts import CampaignDrafts, MoreOptions, attachments_of
 from postroad.verbs.campaign_status import CampaignFinder, CampaignStatus
 from postroad.verbs.campaign_trials import CampaignTrials, Turn
 from postroad.verbs.credentials import CredentialAdmin, moment_ms
@@ -75,13 +75,14 @@ class CampaignAdmin:
         jobs: int = 1,
         halt: HaltRule | None = None,
         tenant: str = DEFAULT_TENANT,
-        **mail: Unpack[MailTemplates],
+        **more: Unpack[MoreOptions],
     ) -> CampaignStatus:
         """Create a draft without recipients. `template` makes the text; a mail has a `subject` and
-        may have `html` too. `jobs`: how many senders may work on it at once."""
-        files = attachments_of(mail.get("attachments", ()))
-        texts = (mail.get("subject", ""), mail.get("html", ""))
-        spec = Spec(template, recipient, jobs, halt or HaltRule(), *texts, files)
+        may have `html` and `attachments` too. `jobs`: how many senders may work on it at once.
+        `zone`: the recipients' time zone, by which allowed hours go."""
+        files = attachments_of(more.get("attachments", ()))
+        rest = (more.get("subject", ""), more.get("html", ""), files, more.get("zone", ""))
+        spec = Spec(template, recipient, jobs, halt or HaltRule(), *rest)
         await self._drafts.create(tenant, name, credential, spec)
         return await self.show(name, tenant=tenant)
 

@@ -24,7 +24,7 @@ from postroad.model.near_names import nearest
 from postroad.model.pace import read_limit
 from postroad.model.texts import FIELD_MAX, checked
 from postroad.ports.campaigns import Credentials
-from postroad.ports.channel import Channel, Checks
+from postroad.ports.channel import Channel, Checks, HasSites
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.channels import ChannelTransport
@@ -166,7 +166,10 @@ class CredentialAdmin:
     async def session(self, credential: Credential) -> OpenedChannel:
         """Open a session with a credential, for the queue of its messages."""
         transport = self.usable(credential)
-        spec = transport.spec(credential.tenant, credential.name)
+        site = ""
+        if isinstance(transport.channel, HasSites):
+            site = transport.channel.only_site(opened(credential, self._ring))
+        spec = transport.spec(credential.tenant, credential.name, site)
         (queue,) = await self._road.open_queues([spec])
         return OpenedChannel(transport.channel, queue, await transport.open(spec.lane))
 

@@ -77,11 +77,11 @@ def exported(kinds: Iterable[EventType]) -> dict[str, Any]:
     for kind in kinds:
         schema = dict(kind.schema or {})
         parts = _inside(schema, "components", "schemas")
-        if parts is not None and all(
-            shared.get(name, each) == each for name, each in parts.items()
-        ):
-            shared |= parts
+        if parts is not None:
             del schema["components"]
+            names = _free_names(parts, shared, kind.name)
+            schema = _renamed(schema, names)
+            shared |= {names[name]: _renamed(each, names) for name, each in parts.items()}
         hooks[kind.name] = {
             "post": {
                 "summary": kind.name,
@@ -93,3 +93,30 @@ def exported(kinds: Iterable[EventType]) -> dict[str, Any]:
     components = {"components": {"schemas": shared}} if shared else {}
     info = {"title": "Events", "version": VERSION}
     return {"openapi": "3.1.0", "info": info, "webhooks": hooks, **components}
+
+
+def _free_names(parts: dict[str, Any], shared: dict[str, Any], kind: str) -> dict[str, str]:
+    """Name the shared schemas of an event type in a document: as before; or, if another type has a
+    different one of the same name, all of them after their type, as they refer to each other."""
+    if all(shared.get(name, each) == each for name, each in parts.items()):
+        return {name: name for name in parts}
+    names = {name: f"{name}.{kind}" for name in parts}
+    while any(name in shared for name in names.values()):
+        names = {name: f"{new}_" for name, new in names.items()}
+    return names
+
+
+def _renamed(schema: Any, names: dict[str, str], depth: int = 0) -> Any:
+    """A schema whose references name shared schemas anew."""
+    if depth > DEPTH_MAX:
+        raise BadInput("a schema is nested too deep")
+    if isinstance(schema, list):
+        return [_renamed(each, names, depth + 1) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _renamed(each, names, depth + 1) for key, each in schema.items()}
+    to = made.get("$ref")
+    if isinstance(to, str) and to.startswith(SHARED):
+        name, slash, rest = to.removeprefix(SHARED).partition("/")
+        made["$ref"] = f"{SHARED}{names.get(name, name)}{slash}{rest}"
+    return made

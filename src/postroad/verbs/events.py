@@ -96,6 +96,21 @@ class EventPage(Struct, frozen=True):
     after: str = ""
 
 
+class UnmatchedEvents(Struct, frozen=True):
+    """The kept events of a type that no endpoint matched."""
+
+    type: str
+    count: int
+    last: str
+    """The id of the last one."""
+
+
+class Unmatched(Struct, frozen=True):
+    """The kept events of a tenant that no endpoint matched, by type."""
+
+    types: tuple[UnmatchedEvents, ...]
+
+
 class _Asked(Struct, frozen=True):
     """A publish before it is matched."""
 
@@ -166,6 +181,11 @@ class EventVerbs:
         rows = await event_store(self._store).event_page(tenant, before, limit + 1)
         shown = tuple(EventFacts(*_facts(row)) for row in rows[:limit])
         return EventPage(shown, shown[-1].id if len(rows) > limit else "")
+
+    async def unmatched(self, *, tenant: str = DEFAULT_TENANT) -> Unmatched:
+        """How many of a tenant's kept events no endpoint matched, by type."""
+        found = await event_store(self._store).events_unmatched(tenant)
+        return Unmatched(tuple(UnmatchedEvents(k, n, event_id(last)) for k, n, last in found))
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EventContent:  # noqa: A002
         """An event with its body."""

@@ -1,9 +1,9 @@
 """Messages: list and search them, and send finished ones again."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Final, TypedDict, Unpack
+from typing import Final, Literal, TypedDict, Unpack
 
 from msgspec import Struct
 
@@ -166,6 +166,30 @@ class Messages:
         which, most = check_sendable(list_filter(where)), NEVER if count is None else count
         async for said in self._again.matching(which, most, key, dry_run=dry_run):
             yield said
+
+    async def settle(
+        self,
+        outcome: Literal["sent", "unsent"],
+        *,
+        queue: str,
+        tenant: str = DEFAULT_TENANT,
+    ) -> int:
+        """Settle all uncertain messages of a queue (one that ends in `*` is a prefix) as `sent` or
+        `unsent`; returns how many. Those that are uncertain later are not touched."""
+        if outcome not in ("sent", "unsent"):
+            raise BadInput(f"{outcome!r}: messages are settled as 'sent' or as 'unsent'")
+        now = datetime.fromtimestamp(self._store.clock.now_ms() / 1000 + 1, UTC)
+        where = ListWhere(tenant=tenant, queue=queue, state=State.uncertain, until=now)
+        which, settled, after = list_filter(where), 0, ""
+        while True:
+            page = await self._page(which, PAGE_MAX, after)
+            for one in page.messages:
+                settled += await self._store.settle(
+                    tenant, to_number(one.id), sent=outcome == "sent"
+                )
+            after = page.after
+            if not after:
+                return settled
 
     async def body(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> MessageContent:  # noqa: A002
         """The body and headers of a message that is unfinished, dead, or delivered and kept; of

@@ -62,6 +62,7 @@ class SendOptions(TypedDict, total=False):
     tenant: str
     credential: str
     check: bool
+    zone: str
 
 
 class Sending:

@@ -9,7 +9,7 @@ from postroad.api.routes.campaigns import FailuresMin, Given, Jobs, Percent, Tem
 from postroad.api.routing import drop, fetch, give
 from postroad.model.blobs import Attachment
 from postroad.model.campaign import HaltRule
-from postroad.model.texts import Name
+from postroad.model.texts import Id, Name
 from postroad.model.tokens import Scope
 from postroad.verbs.campaign_drafts import CampaignDetails, CampaignOptions
 from postroad.verbs.campaign_status import CampaignStatus
@@ -23,6 +23,7 @@ class EditRequest(Struct, frozen=True, forbid_unknown_fields=True):
     subject: TemplateText | UnsetType = UNSET
     html: TemplateText | UnsetType = UNSET
     attachments: tuple[Attachment, ...] | UnsetType = UNSET
+    zone: Id | UnsetType = UNSET
     recipient: Given | UnsetType = UNSET
     jobs: Jobs | UnsetType = UNSET
     failures_min: FailuresMin | UnsetType = UNSET

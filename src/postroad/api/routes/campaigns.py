@@ -17,7 +17,7 @@ from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
 from postroad.model.blobs import Attachment
 from postroad.model.campaign import Counts, HaltRule, Recipient
-from postroad.model.texts import ID_MAX, NAME_MAX, TEMPLATE_MAX, Name, QueueName
+from postroad.model.texts import ID_MAX, NAME_MAX, TEMPLATE_MAX, Id, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.verbs.campaign_status import CampaignStatus
 from postroad.verbs.campaign_trials import CallAnswer, Preview
@@ -50,6 +50,7 @@ class CampaignRequest(Struct, frozen=True, forbid_unknown_fields=True):
     subject: TemplateText = ""
     html: TemplateText = ""
     attachments: tuple[Attachment, ...] = ()
+    zone: Id = ""
     recipient: Given = "recipient"
     jobs: Jobs = 1
     failures_min: FailuresMin = 10
@@ -103,6 +104,7 @@ async def campaign_create(request: Request, asked: CampaignRequest) -> CampaignS
         subject=asked.subject,
         html=asked.html,
         attachments=asked.attachments,
+        zone=asked.zone,
         recipient=asked.recipient,
         jobs=asked.jobs,
         halt=HaltRule(asked.failures_min, asked.failures_percent),

@@ -16,7 +16,7 @@ from postroad.model.problem import FieldError
 from postroad.model.texts import GivenKey, Name
 from postroad.model.tokens import Scope
 from postroad.verbs.event_types import EventTypeList
-from postroad.verbs.events import EventFacts, EventPage, EventReceipt
+from postroad.verbs.events import EventFacts, EventPage, EventReceipt, Unmatched
 
 Channels = Annotated[tuple[Name, ...], Meta(max_length=100)]
 Archived = Annotated[bool, Meta(description="Whether those that are archived are listed too")]
@@ -91,6 +91,12 @@ async def event_list(request: Request, limit: Limit = 100, after: After = "") ->
     return await request.road.events.list(limit=limit, after=after, tenant=request.tenant)
 
 
+@fetch("/v1/events:unmatched", scope=Scope.read)
+async def event_unmatched(request: Request) -> Unmatched:
+    """Count the kept events that no endpoint matched, by type."""
+    return await request.road.events.unmatched(tenant=request.tenant)
+
+
 @fetch("/v1/events/{id}", scope=Scope.read)
 async def event_show(request: Request, id: str) -> EventView:  # noqa: A002
     """Show an event and the ids of its messages. Its body is shown to tokens with the scope
@@ -143,6 +149,7 @@ def _check_operator(request: Request) -> None:
 ROUTES: Final = (
     event_publish,
     event_list,
+    event_unmatched,
     event_show,
     event_type_set,
     event_type_list,

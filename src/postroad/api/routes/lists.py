@@ -1,6 +1,6 @@
 """Lists of messages, their bodies, and sending finished ones again."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct
 
@@ -91,10 +91,30 @@ async def send_again(
     return await answer_in_steps(request, steps, lambda said: said)
 
 
+class SettleAllRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What became of the uncertain messages of a queue; with `*` at its end it is a prefix."""
+
+    queue: Annotated[QueueName, Meta(min_length=1)]
+    outcome: Literal["sent", "unsent"]
+
+
+class SettledMessages(Struct, frozen=True):
+    """How many messages were settled."""
+
+    settled: int
+
+
+@give("/v1/messages:settle", scope=Scope.manage)
+async def settle_all(request: Request, asked: SettleAllRequest) -> SettledMessages:
+    """Settle all uncertain messages of a queue: they were sent, or are to be tried again."""
+    settle = request.road.messages.settle
+    return SettledMessages(await settle(asked.outcome, queue=asked.queue, tenant=request.tenant))
+
+
 def _where(request: Request, asked: ListQuery) -> ListWhere:
     where = ListWhere(queue=asked.queue, prefix=asked.prefix, state=asked.state, level=asked.level)
     where |= ListWhere(order_key=asked.order_key, text=asked.text)
     return where | ListWhere(since=asked.since, until=asked.until, tenant=request.tenant)
 
 
-ROUTES: Final = (message_list, message_body, send_again)
+ROUTES: Final = (message_list, message_body, send_again, settle_all)

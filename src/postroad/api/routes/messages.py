@@ -17,7 +17,7 @@ from postroad.model.control import Cancelled, CancelledAll, CancelState
 from postroad.model.errors import NotCancelled, UnknownMessage
 from postroad.model.explain import Explanation, MessageView
 from postroad.model.problem import FieldError
-from postroad.model.texts import GivenKey, Headers, Key, Name, QueueName
+from postroad.model.texts import GivenKey, Headers, Id, Key, Name, QueueName
 from postroad.model.tokens import Scope
 from postroad.verbs.receipts import Receipt
 
@@ -27,7 +27,7 @@ WAIT_S: Final = 10.0
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. A text message or
     a mail has its `credential`. With `check` the message is refused if its server has no address
-    now."""
+    now. Allowed hours go by its recipient's `zone`."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
@@ -41,6 +41,7 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     headers: Headers = {}
     credential: Name = ""
     check: bool = False
+    zone: Id = ""
 
 
 class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,6 +79,7 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
         tenant=tenant,
         credential=asked.credential,
         check=asked.check,
+        zone=asked.zone,
     )
 
 

@@ -22,7 +22,7 @@ from postroad.stores.sqlite.database import Database
 def renew(db: Database, owner: int, lease_ms: int, jobs: Sequence[int], now_ms: int) -> list[Pulse]:
     """Renew an owner's leases; answers how its jobs stand."""
     db.run("jobs_renew", owner, now_ms + lease_ms, text(jobs))
-    rows = db.all("jobs_pulse", owner, now_ms, text(jobs))
+    rows = db.all("jobs_pulse", owner, text(jobs))
     return [Pulse(job, CampaignState(state), *rest) for job, state, *rest in rows]
 
 

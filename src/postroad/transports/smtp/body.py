@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from postroad.model.blobs import BLOB_BYTES_MAX, NAME
 from postroad.model.errors import BadInput, BodyTooLarge
+from postroad.model.mail_links import UNSUBSCRIBE_MARK
 from postroad.transports.smtp.headers import ADDRESSES, check_headers, check_text, mailbox
 
 ATTACHMENTS_MAX: Final = 50
@@ -44,6 +45,8 @@ class MailBody(Struct, frozen=True, forbid_unknown_fields=True):
     """The recipient with a name, as in `Ann Lee <ann@example.com>`."""
     headers: dict[str, str] = {}
     attachments: tuple[AttachmentSpec, ...] = ()
+    unsubscribe: bool = False
+    """Whether it says how to leave, as mails of campaigns do."""
     despite: tuple[str, ...] = ()
     """Reasons on the suppression list that do not count for this mail."""
 
@@ -80,6 +83,11 @@ def check_body(body: MailBody) -> None:
         if name.lower() in ADDRESSES:
             _ = mailbox(value)  # whether it is one
     check_attachments(body)
+
+
+def needs_link(body: MailBody) -> bool:
+    """Whether a mail has a link by which its recipient unsubscribes."""
+    return body.unsubscribe or UNSUBSCRIBE_MARK in body.text or UNSUBSCRIBE_MARK in body.html
 
 
 def check_attachments(body: MailBody) -> None:

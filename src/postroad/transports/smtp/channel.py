@@ -23,9 +23,10 @@ from postroad.model.mail_address import PLAIN, normal_mail
 from postroad.model.mail_settings import MailSettings
 from postroad.model.recipients import Measured, RecipientCheck
 from postroad.model.relay import MailRelay, read_relay
+from postroad.model.suppression import folded
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Chance, Clock, system_chance
-from postroad.transports.smtp.body import check_body, read_body
+from postroad.transports.smtp.body import check_body, needs_link, read_body
 from postroad.transports.smtp.connections import Connections
 from postroad.transports.smtp.dkim import DkimKey, read_keys
 from postroad.transports.smtp.headers import mailbox
@@ -141,9 +142,19 @@ class SmtpChannel:
         if body[:1] == b"{":
             said = read_body(body)
             check_body(said)
+            if needs_link(said) and not self._parts.settings.public_url:
+                raise BadInput("a link to unsubscribe cannot be made: set mail.public_url")
             return Measured(blobs=tuple(one.id for one in said.attachments if one.id))
         _ = read_prepared(body)  # whether it is one
         return PLAIN_MAIL
+
+    def check_recipient(self, body: bytes, recipient: str) -> None:
+        """Refuse a mail whose `to` is somebody else: who reads it would not see whose it is."""
+        if body[:1] != b"{" or b'"to"' not in body:
+            return
+        to = read_body(body).to
+        if to and folded(normal_mail(mailbox(to).address)) != folded(recipient):
+            raise BadInput(f"`to` is {to[:100]!r}, but the mail is sent to {recipient}: name it")
 
     def attach(self, body: bytes, attachments: Sequence[Attachment]) -> bytes:
         """Add stored attachments to the body of a campaign's mail."""
@@ -152,14 +163,18 @@ class SmtpChannel:
     async def site(self, recipient: str, credential: OpenCredential) -> str:
         """Return the relay's name, or that of the site that takes the recipient's mail; of a domain
         that nobody knows now it is the domain."""
-        relay = self._relay_of(credential)
-        if not relay.direct:
-            return relay.host.replace(":", "_")  # which stands for more in a queue's name
+        if site := self.only_site(credential):
+            return site
         domain = recipient.rpartition("@")[2]
         try:
             return (await route(domain, self._resolver, self._world.chance)).site
         except (NoMail, Unresolved):
             return domain
+
+    def only_site(self, credential: OpenCredential) -> str:
+        """Return the relay's name; empty where mail goes straight to other servers."""
+        relay = self._relay_of(credential)
+        return "" if relay.direct else relay.host.replace(":", "_")  # a colon ends it in a name
 
     async def connect(self, lane: LaneKey, credential: OpenCredential) -> MailSession:
         """Open a session. Servers are found and connected to when mails are sent."""

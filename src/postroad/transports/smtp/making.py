@@ -6,15 +6,24 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from html import escape
 from typing import Final, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.entities import Message
 from postroad.model.errors import BadInput
 from postroad.model.ids import campaign_row, key_text
+from postroad.model.mail_links import UNSUBSCRIBE_MARK
 from postroad.model.recipients import recipient_of
-from postroad.transports.smtp.body import AttachmentSpec, MailBody, check_body, read_body
+from postroad.transports.smtp.body import (
+    AttachmentSpec,
+    MailBody,
+    check_body,
+    needs_link,
+    read_body,
+)
 from postroad.transports.smtp.dialogue import MailEnvelope
 from postroad.transports.smtp.dkim import DkimKey, signature
 from postroad.transports.smtp.headers import mailbox
@@ -35,6 +44,9 @@ class Links(Protocol):
 
     def return_path(self, ref: str, recipient: str) -> str:
         """Where a mail goes that cannot be delivered; empty: to its sender."""
+
+    def unsubscribe_url(self, tenant: str, ref: str, recipient: str) -> str:
+        """The link by which a recipient unsubscribes; empty where it cannot be made."""
 
     def unsubscribe_headers(self, tenant: str, ref: str, recipient: str) -> dict[str, str]:
         """The headers by which a recipient unsubscribes."""
@@ -87,7 +99,10 @@ class MailMaker:
             sender = said.sender or self._sender
             if not sender:
                 raise BadInput("nobody is named as sender: give `from`, or set mail.sender")
+            said = self._linked(said, ref, recipient)
             headers = self._bulk_headers(message.id, ref, recipient, sender) | _own_headers(said)
+            if said.unsubscribe and message.id >= 0:
+                headers |= self._links.unsubscribe_headers(self._tenant, ref, recipient)
             head = MailHead(sender, said.to or recipient, reference, now_s, headers)
             text = MailText(said.subject, said.text, said.html, tuple(parts))
             header, body = build(head, text)
@@ -104,6 +119,22 @@ class MailMaker:
             eight_bit=not body.isascii(),
         )
         return Outgoing(envelope, wire(signature(self._keys, header, body, now_s), header, body))
+
+    def _linked(self, said: MailBody, ref: str, recipient: str) -> MailBody:
+        """Put the recipient's link where its texts name it."""
+        if not needs_link(said):
+            return said
+        url = self._links.unsubscribe_url(self._tenant, ref, recipient)
+        if not url:
+            raise BadInput(
+                "a link to unsubscribe cannot be made: set mail.public_url, and a key for links"
+            )
+        text, html = said.text, said.html
+        return replace(
+            said,
+            text=text.replace(UNSUBSCRIBE_MARK, url),
+            html=html.replace(UNSUBSCRIBE_MARK, escape(url)),
+        )
 
     def _bulk_headers(self, number: int, ref: str, recipient: str, sender: str) -> dict[str, str]:
         """What providers ask of mails to many: how to leave, and whose they are."""

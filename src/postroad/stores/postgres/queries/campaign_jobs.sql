@@ -9,21 +9,10 @@ update postroad.job set state = 'ENQUEUED', owner = $1, epoch = epoch + 1, lease
 returning id, campaign_id, epoch
 
 -- name: jobs_renew
--- Renew the leases of an owner; returns the state of its jobs. A credential rests too while its lane or queue is
--- paused or blocked, or the lane's circuit open: for two seconds more each time, since all of that may end early.
+-- Renew the leases of an owner; returns the state of its jobs.
 with renewed as (update postroad.job set lease_until = postroad.now_ms() + $2 where owner = $1 and id = any ($3)
                  returning id, campaign_id)
-select j.id, x.state,
-       greatest(c.blocked_until, coalesce((
-         select max(least(postroad.now_ms() + 2000,
-                          case when l.paused_at > 0 then postroad.now_ms() + 2000 else l.circuit_until end))
-           from postroad.lane l
-          where l.tenant = c.tenant and l.transport = c.kind and l.server = c.name and l.credential = c.name
-       ), 0), coalesce((
-         select least(postroad.now_ms() + 2000,
-                      case when q.paused_at > 0 then postroad.now_ms() + 2000 else q.block_until end)
-           from postroad.queue q where q.tenant = c.tenant and q.name = c.kind || ':' || c.name
-       ), 0)), c.block_reason
+select j.id, x.state, c.blocked_until, c.block_reason
   from renewed j join postroad.campaign x on x.id = j.campaign_id
   join postroad.credential c on c.id = x.credential
 

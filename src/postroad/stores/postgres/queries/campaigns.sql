@@ -61,6 +61,17 @@ returning id
 -- Delete some recipients of a campaign, and it with the last.
 select postroad.campaign_delete_some($1, $2)
 
+-- name: campaign_note
+-- Say why a running campaign waits.
+update postroad.campaign set reason = $2 where id = $1 and state = 'running' returning 1
+
+-- name: campaign_held
+-- Read until when nothing of a queue may start on its lane: for two seconds more each time, since all of it may end
+-- early; 0 when nothing holds it.
+select case when greatest(l.circuit_until, q.block_until) > postroad.now_ms() or l.paused_at > 0 or q.paused_at > 0
+            then postroad.now_ms() + 2000 else 0 end
+  from postroad.queue q, postroad.lane l where q.id = $1 and l.id = $2
+
 -- name: campaign_override
 -- Let a campaign run on where it would halt.
 update postroad.campaign set halts = 0 where id = $1

@@ -26,6 +26,10 @@ select name, description, schema, warn, archived from postroad.event_type order 
 select id, tenant, type, ''::bytea as body, channels, made_at, first_message, last_message, matched
   from postroad.event where tenant = $1 and id < $2 order by id desc limit $3
 
+-- name: events_unmatched
+-- Count a tenant's kept events that no endpoint matched, by type, with the last one of each.
+select type, count(*), max(id) from postroad.event where tenant = $1 and matched = 0 group by type order by type
+
 -- name: event_read
 -- Read an event with its body, of a tenant or of any.
 select id, tenant, type, body, channels, made_at, first_message, last_message, matched

@@ -44,18 +44,10 @@ select x.place from job j join campaign x on x.id = j.campaign_id
 update job set lease_until = ?2 where owner = ?1 and id in (select value from json_each(?3))
 
 -- name: jobs_pulse
--- Read how an owner's jobs stand. A credential is blocked too while its lane or queue is paused or blocked, or the
--- lane's circuit open: for two seconds more each time, since all of that may end early.
-select j.id, x.state,
-       max(c.blocked_until, coalesce((
-         select max(min(?2 + 2000, case when l.paused_at > 0 then ?2 + 2000 else l.circuit_until end)) from lane l
-          where l.tenant = c.tenant and l.transport = c.kind and l.server = c.name and l.credential = c.name
-       ), 0), coalesce((
-         select min(?2 + 2000, case when q.paused_at > 0 then ?2 + 2000 else q.block_until end) from queue q
-          where q.tenant = c.tenant and q.name = c.kind || ':' || c.name
-       ), 0)), c.block_reason
+-- Read how an owner's jobs stand.
+select j.id, x.state, c.blocked_until, c.block_reason
   from job j join campaign x on x.id = j.campaign_id join credential c on c.id = x.credential
- where j.owner = ?1 and j.id in (select value from json_each(?3))
+ where j.owner = ?1 and j.id in (select value from json_each(?2))
 
 -- name: job_sending
 -- Note that a job has begun to send.

@@ -61,6 +61,16 @@ update campaign set state = 'cancelled', reason = 'being deleted',
 -- Delete a campaign without recipients.
 delete from campaign where id = ?1
 
+-- name: campaign_note
+-- Say why a running campaign waits.
+update campaign set reason = ?2 where id = ?1 and state = 'running'
+
+-- name: campaign_held
+-- Read until when nothing of a queue may start on its lane: for two seconds more each time, since all of it may end
+-- early; 0 when nothing holds it.
+select case when max(l.circuit_until, q.block_until) > ?3 or l.paused_at > 0 or q.paused_at > 0 then ?3 + 2000 else 0 end
+  from queue q, lane l where q.id = ?1 and l.id = ?2
+
 -- name: campaign_override
 -- Let a campaign no longer halt by itself.
 update campaign set halts = 0 where id = ?1

@@ -82,6 +82,10 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 select id, tenant, type, x'' as body, channels, made_at, first_message, last_message, matched
   from event where tenant = ?1 and id < ?2 order by id desc limit ?3
 
+-- name: events_unmatched
+-- Count a tenant's kept events that no endpoint matched, by type, with the last one of each.
+select type, count(*), max(id) from event where tenant = ?1 and matched = 0 group by type order by type
+
 -- name: event_read
 -- Read an event with its body, of a tenant or of any.
 select id, tenant, type, body, channels, made_at, first_message, last_message, matched

@@ -49,6 +49,7 @@ create table event (
   body          blob not null
 ) strict;
 create index event_tenant on event (tenant, id);
+create index event_unmatched on event (tenant, type, id) where matched = 0;
 
 -- The first use of an idempotency key of a publish.
 create table event_key (
