@@ -40,12 +40,14 @@ class EventMover:
             try:
                 while arrivals := await store.event_arrivals(BATCH):
                     if not await self._move(arrivals):
+                        # Never cancelled: to look once more costs little.
                         _ = self._store.clock.later(RETRY_MS, store.events_arrived.set)
                         break
                 self._log.store_works(MOVE)
             except StoreError as error:
                 self._log.store_failed(MOVE, error)
-                _ = self._store.clock.later(RETRY_MS, store.events_arrived.set)  # then again
+                # Never cancelled: to look once more costs little.
+                _ = self._store.clock.later(RETRY_MS, store.events_arrived.set)
 
     async def _move(self, arrivals: list[EventArrival]) -> int:
         """Publish these; answers how many."""
