@@ -53,6 +53,8 @@ async def forged_links(target: Target) -> None:
         form = b"List-Unsubscribe=One-Click"
         path = f"/unsubscribe?t={'A' * 100}{number}"
         _ = await heard(post(target, "127.0.22.1", path, form))
+        call = b'{"signature":{"timestamp":"1","token":"x","signature":"' + b"x" * 50_000 + b'"}}'
+        _ = await heard(post(target, "127.0.22.3", "/v1/callbacks/default/smtp", call))
         report = b"Content-Type: multipart/report; boundary=x\r\n\r\n" + b"--x\r\n" * 10_000
         where = "/v1/suppressions:report"
         _ = await heard(post(target, "127.0.22.2", where, report, token=target.token))

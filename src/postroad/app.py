@@ -162,7 +162,7 @@ class Postroad:
         self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
-        self.privacy = PrivacyVerbs(store, log, service.addressing)
+        self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)

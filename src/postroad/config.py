@@ -30,6 +30,7 @@ FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 WATCHDOG_S: Final = (0.1, 86_400.0)
+SOURCE: Final = re.compile(r"[!#-;=?-Z_a-z~]{1,200}")
 MAY_BE_ZERO: Final = ("limits.keep_bodies_ms", "limits.linger_ms", "watchdog_s")
 DEFAULT: Final = "default"
 ENVIRONMENT: Final = "environment"
@@ -323,6 +324,8 @@ def _check_proxies(rules: WebhookRules) -> None:
         _ = read_proxy(rules.proxy), read_proxies(rules.tenant_proxies)  # whether they can be read
     except BadInput as error:
         raise BadSetting(f"webhooks.proxy or webhooks.tenant_proxies: {error}") from None
+    if not SOURCE.fullmatch(rules.source):
+        raise BadSetting("webhooks.source: give a URI reference, as https://example.com/orders")
 
 
 def _check_network(settings: Settings) -> None:

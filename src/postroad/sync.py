@@ -108,6 +108,10 @@ class Face(ABC):
         of `postroad.Postroad.handler`."""
         return self._target.handler(name, **options)
 
+    def transform(self, name: str) -> Callable[[F], F]:
+        """Register a function as a transformation of bodies, which endpoints are set to."""
+        return self._target.transform(name)
+
     def every(
         self,
         cron: str,

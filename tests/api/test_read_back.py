@@ -114,7 +114,7 @@ DO = (
     "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/event-types:import",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
-ACCESS = {"auth", "tls"}
+ACCESS = {"auth", "tls", "shape", "transform"}
 ELSEWHERE = {
     "/v1/endpoints": ACCESS,
     "/v1/endpoints/{id}": ACCESS,
@@ -126,7 +126,7 @@ ELSEWHERE = {
     "/v1/tokens": {"role"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
-and read back in test_roles.py; what authorizes webhooks, in tests/ways."""
+and read back in test_roles.py; what authorizes and shapes webhooks, in tests/ways."""
 
 
 def of_a_body() -> dict[str, Route]:

@@ -138,6 +138,7 @@ PUBLIC = {
     "GET /docs",
     "GET /docs/style.css",
     "POST /v1/callbacks/{key}",
+    "POST /v1/callbacks/{owner}/{name}",
 }
 """Routes that ask for no token; what they tell or take is meant for strangers."""
 

@@ -9,9 +9,12 @@ from urllib.parse import urlencode
 import pytest
 
 from postroad import Postroad
+from postroad.model.campaign import earlier
+from postroad.model.credential import Credential, CredentialSpec, OpenCredential
 from postroad.model.ids import campaign_id, key_number
-from postroad.ports.channel import CALLBACKS
-from postroad.transports.sms.channel import SIGNATURE, sign
+from postroad.ports.channel import CALLBACKS, ProviderCall
+from postroad.transports.sms.channel import SIGNATURE, WhatsAppChannel, sign
+from postroad.transports.vetted_http import VettedHttp
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
 
@@ -139,3 +142,47 @@ def test_a_status_that_nobody_knows_changes_nothing(
             assert (await road.campaigns.exact("c")).unsent == 1
 
     within(story())
+
+
+READ = {
+    "ChannelPrefix": "whatsapp",
+    "ApiVersion": "2010-04-01",
+    "MessageSid": "SM1",
+    "SmsSid": "SM1",
+    "AccountSid": "AC1",
+    "From": "whatsapp:+15550000",
+    "To": "whatsapp:+6591234567",
+    "ChannelInstallSid": "XE1",
+    "ChannelToAddress": "+6591234567",
+    "StructuredMessage": "false",
+}
+"""What Twilio sends about a WhatsApp message, besides its status."""
+
+
+def test_whatsapp_reports_late_twice_out_of_order_and_forged() -> None:
+    channel = WhatsAppChannel(VettedHttp)  # type: ignore[arg-type]
+    spec = CredentialSpec("https://api.twilio.com", "AC1", "+15550000")
+    known = OpenCredential(Credential(1, "a", "b", "whatsapp", spec, "", b""), {"secret": TOKEN})
+    url = "https://road.example.com/v1/callbacks/cmp_1_1"
+    for status, more in (
+        ("sent", {}),
+        ("read", {"EventType": "READ"}),
+        ("undelivered", {"ErrorCode": "63024", "ChannelStatusMessage": "no account"}),
+    ):
+        form = {**READ, "MessageStatus": status, "SmsStatus": status, **more}
+        body, signature = urlencode(form).encode(), sign(TOKEN, url, form)
+        found = channel.report(ProviderCall(url, {SIGNATURE: signature}, body), known)
+        assert found is not None
+        assert (found.provider_id, found.status) == ("SM1", status)
+        assert found.code == more.get("ErrorCode", "")
+        for wrong in (
+            ProviderCall(url, {SIGNATURE: signature}, body.replace(b"SM1", b"SM2")),
+            ProviderCall(url.replace("_1_1", "_1_2"), {SIGNATURE: signature}, body),
+            ProviderCall(url, {SIGNATURE: sign("guess", url, form)}, body),
+        ):
+            assert channel.report(wrong, known) is None
+    assert "sent" in earlier("read")
+    assert "delivered" in earlier("read")
+    assert not {"read", "delivered", "undelivered"} & set(earlier("sent")), "late changes nothing"
+    assert "read" not in earlier("read"), "twice changes nothing"
+    assert "read" not in earlier("undelivered")

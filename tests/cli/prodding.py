@@ -32,7 +32,7 @@ CHECKS = checks.CHECKS.get_by_names(
         "response_schema_conformance",
     ]
 )
-TAKE_ANY = {"POST /v1/callbacks/{key}"}
+TAKE_ANY = {"POST /v1/callbacks/{key}", "POST /v1/callbacks/{owner}/{name}"}
 """Operations for which no request is badly formed: any form, with any key."""
 STRICT = [*CHECKS, checks.CHECKS.get_one("negative_data_rejection")]
 

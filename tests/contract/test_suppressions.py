@@ -118,3 +118,12 @@ async def test_a_report_is_noted_once_and_soft_bounces_count_since_the_last_deli
     assert not await store.reports_retain(now_ms)
     assert await store.reports_retain(now_ms + 1)
     assert await store.reports_of(1) == []
+
+
+async def test_a_token_is_taken_with_one_digest_only(bench: Bench) -> None:
+    store, now_ms = bench.store, bench.now_ms
+    assert await store.take_token("x", "a", now_ms)
+    assert await store.take_token("x", "a", now_ms), "the same again"
+    assert not await store.take_token("x", "b", now_ms)
+    _ = await store.reports_retain(now_ms + 1)
+    assert await store.take_token("x", "b", now_ms), "forgotten"

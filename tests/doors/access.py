@@ -3,17 +3,24 @@
 import asyncio
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from postroad import ClientTls, OAuthClient
+from postroad.config import SOURCE
 from postroad.model.egress import read_proxies, read_proxy
+from postroad.model.entities import Message
 from postroad.model.errors import BadInput, BadUrl
 from postroad.transports.webhook.client_tls import check_tls
 from postroad.transports.webhook.egress import check_name
 from postroad.transports.webhook.faults import Fault
+from postroad.transports.webhook.shapes import Origin, shaped
 from postroad.transports.webhook.tokens import NoToken, _seconds, read_answer
+from postroad.transports.webhook.transforms import NAME
 from postroad.transports.webhook.tunnel import TunnelRequest
 from tests.doors.shape import BARE, Door
 
 CLIENT = OAuthClient("https://example.com/token", "ours", "hush hush")
+MESSAGE = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1 << 62, b"")
 PEM = (b"-----BEGIN CERTIFICATE-----\n", b"\n-----END CERTIFICATE-----\n")
 KEY = (b"-----BEGIN PRIVATE KEY-----\n", b"\n-----END PRIVATE KEY-----\n")
 
@@ -56,7 +63,26 @@ def proxied(data: bytes) -> None:
         check_name(text)
 
 
+def formed(data: bytes) -> None:
+    text = data.decode("latin-1")
+    _ = SOURCE.fullmatch(text), NAME.fullmatch(text)
+    for headers in (b"", b'{"content-type":"text/plain"}'):
+        for shape in ("cloudevents", "cloudevents-binary"):
+            shaped(replace(MESSAGE, body=data, headers=headers), shape, "ours", Origin("evt_1"))
+
+
 DOORS = (
+    Door(
+        "a body in another shape",
+        formed,
+        (
+            "config.py:SOURCE",
+            "transports/webhook/shapes.py:HEADERS",
+            "transports/webhook/transforms.py:NAME",
+        ),
+        frames=(BARE, (b'{"a":"', b'"}'), (b"[", b"]")),
+        shapes={"deep": lambda n: b"[" * (n // 2) + b"]" * (n // 2)},
+    ),
     Door(
         "a proxy's answer",
         tunnelled,

@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import access, answers, broker, events, mail, requests, returns, rules, wires
+from tests.doors import (
+    access,
+    answers,
+    broker,
+    callbacks,
+    events,
+    mail,
+    requests,
+    returns,
+    rules,
+    wires,
+)
 from tests.doors.finding import found, missing, stale
 from tests.doors.shape import RATIO_MAX, Door, breaches
 
@@ -18,6 +29,7 @@ DOORS = (
     *broker.DOORS,
     *events.DOORS,
     *returns.DOORS,
+    *callbacks.DOORS,
     *mail.DOORS,
     *rules.DOORS,
 )

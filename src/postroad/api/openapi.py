@@ -25,6 +25,7 @@ PARAMETERS: Final = {
     "id": "An id, as receipts and lists show it",
     "name": "The name that it was given",
     "box": "The mailbox's name",
+    "owner": "The tenant of a credential",
     "key": "The message's key, as its provider was given it",
     "limit": "At most so many",
     "order": "Which come first, by acceptance",

@@ -28,11 +28,19 @@ class AccessSettings(SharedOptions, frozen=True):
     ca: Annotated[
         str | None, Option(help="A file with authorities to trust instead of the system's.")
     ] = None
+    shape: Annotated[
+        str | None, Option(help="plain, cloudevents (as JSON) or cloudevents-binary (in headers).")
+    ] = None
+    transform: Annotated[
+        str | None, Option(help="The name of a registered transformation; `none` removes it.")
+    ] = None
 
 
 def access_data(settings: AccessSettings) -> dict[str, Any]:
     """Return what the options change, as the API takes it."""
-    data: dict[str, Any] = {}
+    data: dict[str, Any] = {"shape": settings.shape} if settings.shape else {}
+    if settings.transform is not None:
+        data["transform"] = "" if settings.transform == NONE else settings.transform
     if settings.auth is not None:
         data["auth"] = None if settings.auth == NONE else _auth(settings.auth)
     files = {"certificate": settings.certificate, "key": settings.certificate_key}
@@ -50,6 +58,8 @@ def access_rows(said: dict[str, Any]) -> list[tuple[str, object]]:
     return [
         ("auth", said["auth"] or "none"),
         ("certificate", f"ours, until {when(ends)}" if ends else "none"),
+        ("shape", said["shape"]),
+        ("transformation", said["transform"] or "none"),
         ("authorities", "its own" if said["own_ca"] else "the system's"),
     ]
 

@@ -1,6 +1,6 @@
 """Values of webhooks: the rules of a road, the settings of one queue, and a try from the log."""
 
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +13,11 @@ from postroad.model.tries import Try
 
 ANSWER_KEPT_BYTES: Final = 16 << 10
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
+
+
+Shape = Literal["plain", "cloudevents", "cloudevents-binary"]
+"""The body alone, or a CloudEvent: as JSON, or in headers."""
+BINARY: Final = "cloudevents-binary"
 
 
 class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
@@ -33,6 +38,8 @@ class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
     """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT."""
     tenant_proxies: tuple[str, ...] = ()
     """The same for some tenants, each as TENANT=PROXY; TENANT=none is no proxy."""
+    source: str = "postroad"
+    """The `source` of CloudEvents, a URI reference: whose events they are."""
 
 
 class HeaderNames(Struct, frozen=True):
@@ -53,6 +60,9 @@ class Hook(Struct, frozen=True):
     names: HeaderNames = HeaderNames()
     url: str = ""
     """Of an endpoint, whose queue is not named by its URL."""
+    shape: Shape = "plain"
+    transform: str = ""
+    """The name of a function that the operator registered."""
 
 
 class HookSecrets(Struct, frozen=True):

@@ -2,7 +2,7 @@
 and mail are channels, and so are webhooks for campaigns. A channel says what is its own; what all
 have in common is `transports/channels.py`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec import Struct
 from postroad.model.blobs import Attachment
 from postroad.model.credential import CredentialField, CredentialSpec, OpenCredential
 from postroad.model.entities import LaneKey, Message, Policy, Queue
+from postroad.model.mail_report import MailReport
 from postroad.model.recipients import Measured, RecipientCheck
 from postroad.ports.transport import Session
 
@@ -145,6 +146,8 @@ class ProviderCall(Struct, frozen=True):
     """As the provider was given it."""
     headers: Mapping[str, str]
     body: bytes
+    key: str = ""
+    """The secret that its address had."""
 
 
 class ProviderReport(Struct, frozen=True):
@@ -164,3 +167,17 @@ class CallsBack(Protocol):
 
     def report(self, call: ProviderCall, credential: OpenCredential) -> ProviderReport | None:
         """Read a report; None when it is not signed by the provider, or says nothing."""
+
+
+OnceOnly = Callable[[str, str], Awaitable[bool]]
+"""Whether a token comes for the first time, or with the same digest of a body as before."""
+
+
+@runtime_checkable
+class ReportsBack(Protocol):
+    """A channel whose providers report about all messages of a credential at one address."""
+
+    async def reports(
+        self, call: ProviderCall, credential: OpenCredential, once: OnceOnly
+    ) -> Sequence[MailReport] | None:
+        """Read a call; None when it is not from the credential's provider."""

@@ -40,5 +40,10 @@ class SuppressionLists(Protocol):
         """Count a recipient's soft bounces since a time and since its last delivery, and the
         messages that they are about."""
 
+    async def take_token(self, token: str, digest: str, now_ms: int) -> bool:
+        """Note the token of a callback with the digest of its body, on the disk; False if it came
+        with another one before."""
+
     async def reports_retain(self, before_ms: int) -> bool:
-        """Delete a slice of the reports from before a time; False when there was none."""
+        """Delete a slice of the reports from before a time, and tokens; False when there was no
+        report."""

@@ -90,6 +90,11 @@ class RemoteRoad(Postroad):
         del name, options
         raise _not_here("handler", f"register handlers {WORKER}")
 
+    def transform(self, name: str) -> Callable[[F], F]:
+        """Raise NotOnRemoteRoad: bodies are transformed where the road is delivered."""
+        del name
+        raise _not_here("transform", f"register transformations {WORKER}")
+
     def every(
         self,
         cron: str,

@@ -68,6 +68,7 @@ ERASED: Final[Mapping[str, str]] = {
 HOLDS_NOTHING: Final[Mapping[str, str]] = {
     "event_type": "types of events, of the road",
     "process": "engines of the fleet",
+    "callback_token": "random texts of providers",
     "hub": "which process is the hub",
     "schedule": "timetables of the program",
     "tick": "when timetables were due",

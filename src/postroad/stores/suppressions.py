@@ -67,8 +67,15 @@ class SuppressionTable(Statements):
         ((count, messages),) = await self.select("suppress", "report_soft_bounces", *values)
         return count, messages
 
+    async def take_token(self, token: str, digest: str, now_ms: int) -> bool:
+        """Note a callback's token; answers whether it is new, or came with this digest before."""
+        if await self.changes("suppress", "token_take", token, digest, now_ms):
+            return True
+        return await self.first("suppress", "token_is", token, digest) is not None
+
     async def reports_retain(self, before_ms: int) -> bool:
-        """Delete a slice of old reports."""
+        """Delete a slice of old reports, and old tokens."""
+        await self.execute("retain", "tokens_retain", before_ms)
         return await self.changes("retain", "reports_retain", before_ms, SLICE)
 
 

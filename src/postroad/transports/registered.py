@@ -13,7 +13,7 @@ from postroad.ports.clock import Clock
 from postroad.transports.sms.channel import SmsChannel, WhatsAppChannel
 from postroad.transports.smtp.attached import StoredAttachments
 from postroad.transports.smtp.channel import MailParts, SmtpChannel
-from postroad.transports.smtp.mta_sts import PolicyFile
+from postroad.transports.smtp.mta_sts import HttpsFile
 from postroad.transports.smtp.resolver import DnsResolver
 from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.channel import WebhookChannel
@@ -44,6 +44,7 @@ class ChannelParts(Struct, frozen=True):
         """What mail is made of."""
         rules = WebhookRules(self.mail.allow, self.rules.deny, ports=(443,))
         http = VettedHttp(rules, self.clock, self.idle, self.resolve or self.names)
+        file = HttpsFile(http)
         return MailParts(
             self.mail,
             self.rules.deny,
@@ -51,7 +52,8 @@ class ChannelParts(Struct, frozen=True):
             self.idle,
             links=MailLinks(self.ring, self.mail.public_url, self.mail.bounce_domain),
             blob=StoredAttachments(self.store).fetch,
-            fetch=PolicyFile(http).fetch,
+            fetch=file.fetch,
+            get=file.get,
             resolve=self.resolve,
             resolver=self.names,
         )

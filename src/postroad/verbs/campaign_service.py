@@ -76,7 +76,7 @@ class CampaignService:
         self.unsubscribing = Unsubscribing(road, self.store, self._links)
         soft = read_soft_bounces(mail.soft_bounces)
         self.reports = MailReports(road, self.store, self._links, soft)
-        self.callbacks = Callbacks(road, self.store, self.credentials)
+        self.callbacks = Callbacks(road, self.store, self.credentials, self.reports)
         self.campaigns = CampaignAdmin(
             self.store, self.credentials, road.clock, self._turn, allowance, road
         )

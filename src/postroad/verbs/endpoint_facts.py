@@ -134,7 +134,7 @@ def facts_of(
         keep_bodies_ms=entry.policy.keep_bodies_ms,
         expires_at_ms=row.expires_at_ms if row.expires_at_ms < NEVER else None,
         secret_ends_at_ms=max((end for _, end in secrets.ending if end > now_ms), default=None),
-        **access_facts(secrets),
+        **access_facts(hook, secrets),
     )
 
 

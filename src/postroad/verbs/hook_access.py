@@ -3,7 +3,7 @@ secrets."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, TypedDict, cast
+from typing import Any, Final, TypedDict, cast, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,10 +19,11 @@ from postroad.model.access import (
 from postroad.model.block import BlockKind
 from postroad.model.entities import Queue
 from postroad.model.errors import BadInput
-from postroad.model.webhook import HookSecrets
+from postroad.model.webhook import Hook, HookSecrets, Shape
 from postroad.ports.store import Store
 from postroad.transports.webhook.client_tls import check_tls, ends_at_ms
 from postroad.transports.webhook.requests import check_header
+from postroad.transports.webhook.transforms import check_name
 from postroad.transports.webhook.transport import WebhookTransport
 
 
@@ -33,6 +34,10 @@ class AccessOptions(TypedDict, total=False):
     """A user and password, a token, or a client of an OAuth 2 server."""
     tls: ClientTls | None
     """A client certificate with its key, and authorities to trust instead of the system's."""
+    shape: Shape
+    """What a request looks like: `plain` is the body alone."""
+    transform: str
+    """The name of a function that `road.transform` registered; "" is none."""
 
 
 class AccessFacts(Struct, frozen=True, kw_only=True):
@@ -44,9 +49,11 @@ class AccessFacts(Struct, frozen=True, kw_only=True):
     """When its client certificate expires."""
     own_ca: bool = False
     """Whether its server's certificate is checked against authorities that were set."""
+    shape: Shape = "plain"
+    transform: str = ""
 
 
-ACCESS_NAMES: Final = ("auth", "tls")
+ACCESS_NAMES: Final = ("auth", "tls", "shape", "transform")
 
 
 def access_options(options: Mapping[str, Any]) -> AccessOptions:
@@ -55,14 +62,27 @@ def access_options(options: Mapping[str, Any]) -> AccessOptions:
     return cast(AccessOptions, given)
 
 
-def access_facts(secret: HookSecrets) -> dict[str, Any]:
+def access_facts(hook: Hook, secret: HookSecrets) -> dict[str, Any]:
     """Show what is set, without the secrets."""
     auth, tls = secret.auth, secret.tls
     return {
         "auth": str(auth.__struct_config__.tag) if auth else "",
         "certificate_ends_at_ms": ends_at_ms(tls) if tls else None,
         "own_ca": bool(tls and tls.ca),
+        "shape": hook.shape,
+        "transform": hook.transform,
     }
+
+
+def changed_shape(hook: Hook, options: AccessOptions) -> Hook:
+    """Return the settings with the shape and the transformation that the options name."""
+    shape = options.get("shape", hook.shape)
+    if shape not in get_args(Shape):
+        raise BadInput(f"shape: give one of {', '.join(get_args(Shape))}")
+    transform = options.get("transform", hook.transform)
+    if transform:
+        check_name(transform)
+    return replace(hook, shape=shape, transform=transform)
 
 
 def changed_access(secret: HookSecrets, options: AccessOptions) -> HookSecrets:

@@ -40,6 +40,7 @@ from postroad.verbs.hook_access import (
     access_facts,
     access_options,
     changed_access,
+    changed_shape,
     check_access,
     lane_secret,
     lift,
@@ -220,7 +221,7 @@ class WebhookAdmin:
             names=hook.names,
             ladder=policy.ladder,
             keep_bodies_ms=policy.keep_bodies_ms,
-            **access_facts(secret),
+            **access_facts(hook, secret),
         )
 
 
@@ -250,7 +251,7 @@ def changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook
         hook = replace(hook, timeout_ms=_ms("timeout", options["timeout"]))
     if "names" in options:
         hook = replace(hook, names=_names(options["names"]))
-    return hook, changed_access(secret, options)
+    return changed_shape(hook, options), changed_access(secret, options)
 
 
 def _ms(name: str, span: Duration) -> int:

@@ -11,7 +11,7 @@ from postroad.model.access import Auth, ClientTls
 from postroad.model.ladder import Ladder
 from postroad.model.texts import ErrorText, Headers, Key, Name, QueueName, Rate, SecretText
 from postroad.model.tokens import Scope
-from postroad.model.webhook import HeaderNames
+from postroad.model.webhook import HeaderNames, Shape
 from postroad.verbs.endpoint_facts import EndpointFacts, EndpointPage, NewEndpoint
 
 Types = Annotated[tuple[Name, ...], Meta(max_length=100)]
@@ -38,6 +38,8 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
     auth: Auth | UnsetType | None = UNSET
     tls: ClientTls | UnsetType | None = UNSET
+    shape: Shape | UnsetType = UNSET
+    transform: Key | UnsetType = UNSET
     expires_in: Expiry | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET
@@ -62,6 +64,8 @@ class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
     keep_bodies: Annotated[float, Meta(ge=0)] = 0
     auth: Auth | UnsetType | None = UNSET
     tls: ClientTls | UnsetType | None = UNSET
+    shape: Shape | UnsetType = UNSET
+    transform: Key | UnsetType = UNSET
     expires_in: Expiry = 0
     ordered: bool = False
     secret: SecretText = ""

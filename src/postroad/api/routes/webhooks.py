@@ -10,9 +10,9 @@ from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, put
 from postroad.model.access import Auth, ClientTls
 from postroad.model.ladder import Ladder
-from postroad.model.texts import QUEUE_MAX, Headers, QueueName, SecretText
+from postroad.model.texts import QUEUE_MAX, Headers, Key, QueueName, SecretText
 from postroad.model.tokens import Scope
-from postroad.model.webhook import Attempt, AttemptFacts, HeaderNames
+from postroad.model.webhook import Attempt, AttemptFacts, HeaderNames, Shape
 from postroad.verbs.webhooks import HookFacts, HookPage
 
 Address = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX, description="The webhook's URL")]
@@ -39,6 +39,8 @@ class WebhookRequest(Struct, frozen=True, forbid_unknown_fields=True):
     keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
     auth: Auth | UnsetType | None = UNSET
     tls: ClientTls | UnsetType | None = UNSET
+    shape: Shape | UnsetType = UNSET
+    transform: Key | UnsetType = UNSET
 
 
 class AttemptView(AttemptFacts, frozen=True):

@@ -20,12 +20,21 @@ from postroad.model.entities import DEFAULT_TENANT, LaneKey, Policy
 from postroad.model.errors import BadInput
 from postroad.model.ladder import MINUTE_MS, Steps
 from postroad.model.mail_address import PLAIN, normal_mail
+from postroad.model.mail_report import MailReport
 from postroad.model.mail_settings import MailSettings
 from postroad.model.recipients import Measured, RecipientCheck
 from postroad.model.relay import MailRelay, read_relay
 from postroad.model.suppression import folded
 from postroad.model.webhook import WebhookRules
+from postroad.ports.channel import OnceOnly, ProviderCall
 from postroad.ports.clock import Chance, Clock, system_chance
+from postroad.transports.mail_providers.reading import (
+    FIELDS,
+    ProviderReports,
+    check_provider,
+    mark_header,
+)
+from postroad.transports.mail_providers.sns import Get
 from postroad.transports.smtp.body import check_body, needs_link, read_body
 from postroad.transports.smtp.connections import Connections
 from postroad.transports.smtp.dkim import DkimKey, read_keys
@@ -68,6 +77,8 @@ class MailParts(Struct, frozen=True):
     blob: FetchBlob
     fetch: Fetch
     """Gets a domain's MTA-STS policy."""
+    get: Get
+    """Gets a provider's certificate."""
     resolve: Resolve | None = None
     resolver: DnsResolver | None = None
     chance: Chance | None = None
@@ -91,6 +102,7 @@ class SmtpChannel:
         CredentialField("dkim_domain", "the domain that signs; empty: the sender's"),
         CredentialField("dkim_selector", "the name of the key in the domain's records"),
         CredentialField("dkim_key", "the private key in PEM", sealed=True),
+        *FIELDS,
     )
 
     def __init__(self, parts: MailParts) -> None:
@@ -106,6 +118,7 @@ class SmtpChannel:
         self._guard = Guard(tenants, system, "mail")
         # Settings may name a relay wherever it is: whoever writes them runs this machine.
         self._trusting = Guard(WebhookRules(allow=ANYWHERE), system, "mail")
+        self._provider = ProviderReports(parts.get, parts.clock)
         self._world = MailWorld(
             Guard(tenants, found, "mail"),
             resolver,
@@ -132,6 +145,13 @@ class SmtpChannel:
         if spec.sender:
             _ = mailbox(spec.sender)  # whether it is an address
         _ = _keys(credential)  # whether they can sign
+        check_provider(spec.options, secrets)
+
+    async def reports(
+        self, call: ProviderCall, credential: OpenCredential, once: OnceOnly
+    ) -> Sequence[MailReport] | None:
+        """Read a callback of the credential's provider; None when it is not from there."""
+        return await self._provider.read(call, credential, once)
 
     def encode(self, parts: Mapping[str, str]) -> bytes:
         """Return the body of a campaign's mail."""
@@ -184,7 +204,8 @@ class SmtpChannel:
             guard = self._guard if credential.spec.server else self._trusting
             way = RelayWay(relay, guard, lane.tenant)
         sender = credential.spec.sender or parts.settings.sender
-        maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links, parts.blob)
+        mark = mark_header(credential.spec.options)
+        maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links, parts.blob, mark)
         connections = Connections(relay.options.sessions, relay.options.mails, parts.idle)
         return MailSession(way.servers, connections, maker, parts.clock, relay=not relay.direct)
 

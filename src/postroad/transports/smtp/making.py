@@ -63,13 +63,21 @@ class MailMaker:
     """Makes the mails of one credential."""
 
     def __init__(
-        self, tenant: str, sender: str, keys: Sequence[DkimKey], links: Links, blob: FetchBlob
+        self,
+        tenant: str,
+        sender: str,
+        keys: Sequence[DkimKey],
+        links: Links,
+        blob: FetchBlob,
+        mark: str = "",
     ) -> None:
+        """`mark` is a header for the reference that the provider gives back, if it wants one."""
         self._tenant = tenant
         self._sender = sender
         self._keys = keys
         self._links = links
         self._blob = blob
+        self._mark = mark
 
     async def make(self, message: Message, now_s: int) -> Outgoing:
         """Make the mail of a message; BadInput says why it cannot be sent."""
@@ -101,6 +109,7 @@ class MailMaker:
                 raise BadInput("nobody is named as sender: give `from`, or set mail.sender")
             said = self._linked(said, ref, recipient)
             headers = self._bulk_headers(message.id, ref, recipient, sender) | _own_headers(said)
+            headers |= self._marks(reference)
             if said.unsubscribe and message.id >= 0:
                 headers |= self._links.unsubscribe_headers(self._tenant, ref, recipient)
             head = MailHead(sender, said.to or recipient, reference, now_s, headers)
@@ -109,7 +118,7 @@ class MailMaker:
         else:
             mail = read_prepared(message.body)
             sender, body = mail.sender().address, mail.body
-            more = self._bulk_headers(message.id, ref, recipient, sender)
+            more = self._bulk_headers(message.id, ref, recipient, sender) | self._marks(reference)
             header = mail.header(reference, now_s, more)
         envelope = MailEnvelope(
             self._links.return_path(ref, recipient) or mailbox(sender).address,
@@ -119,6 +128,9 @@ class MailMaker:
             eight_bit=not body.isascii(),
         )
         return Outgoing(envelope, wire(signature(self._keys, header, body, now_s), header, body))
+
+    def _marks(self, reference: str) -> dict[str, str]:
+        return {self._mark: reference} if self._mark else {}
 
     def _linked(self, said: MailBody, ref: str, recipient: str) -> MailBody:
         """Put the recipient's link where its texts name it."""

@@ -130,15 +130,19 @@ class StsPolicies:
         return Held(policy, number, again_s, now_s + policy.max_age_s)
 
 
-class PolicyFile:
-    """Fetches policies of domains from vetted addresses, with a certificate that holds."""
+class HttpsFile:
+    """Fetches files from vetted addresses, with a certificate that holds."""
 
     def __init__(self, http: VettedHttp) -> None:
         self._http = http
 
     async def fetch(self, domain: str) -> bytes:
         """Return a domain's policy file. Raises OSError when it has none."""
-        target = self._http.target(f"https://mta-sts.{domain}/.well-known/mta-sts.txt")
+        return await self.get(f"https://mta-sts.{domain}/.well-known/mta-sts.txt")
+
+    async def get(self, url: str) -> bytes:
+        """Return a file. Raises OSError when there is none."""
+        target = self._http.target(url)
         try:
             answer = await self._http.call(target, whole(written("GET", target, {}), b""))
         except Fault as fault:

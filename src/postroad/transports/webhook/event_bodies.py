@@ -9,15 +9,17 @@ from msgspec.structs import replace
 
 from postroad.model.entities import Message
 from postroad.model.errors import StoreError
-from postroad.model.event import own_headers, referred
+from postroad.model.event import event_id, own_headers, referred
+from postroad.model.ids import to_text
 from postroad.ports.events import EventStore
+from postroad.transports.webhook.shapes import Origin
 
 BYTES_MAX: Final = 16 << 20
 """Bodies in memory; an event's messages mostly go within seconds of each other."""
 
 
-Content = tuple[bytes, bytes]
-"""A body, and the headers that are left without the reference."""
+Content = tuple[bytes, bytes, Origin]
+"""A body, the headers that are left without the reference, and what the event is."""
 
 
 class EventBodies:
@@ -29,6 +31,12 @@ class EventBodies:
         self._known: OrderedDict[bytes, Content] = OrderedDict()
         self._bytes = 0
         self._asked: dict[bytes, asyncio.Task[Content | None]] = {}
+
+    def origin(self, message: Message) -> Origin:
+        """Return what a message is that `whole` was asked for a moment ago, or that has a body of
+        its own."""
+        found = self._known.get(message.headers)
+        return found[2] if found else Origin(to_text(message.id))
 
     async def whole(self, message: Message) -> Message | None:
         """Return a message with the body of its event, and without the reference; None when the
@@ -55,7 +63,8 @@ class EventBodies:
         event = None if number is None else await self._store.event(None, number)
         if event is None:
             return None
-        found = self._known[headers] = event.body, own_headers(headers)
+        origin = Origin(event_id(event.id), event.type, event.made_at_ms)
+        found = self._known[headers] = event.body, own_headers(headers), origin
         self._bytes += len(event.body)
         while self._bytes > BYTES_MAX and len(self._known) > 1:
             self._bytes -= len(self._known.popitem(last=False)[1][0])

@@ -23,7 +23,7 @@ from postroad.model.outcome import (
     unreachable,
 )
 from postroad.model.try_details import TryDetails
-from postroad.model.webhook import ANSWER_KEPT_BYTES, WebhookRules
+from postroad.model.webhook import ANSWER_KEPT_BYTES, Hook, WebhookRules
 from postroad.ports.clock import Clock
 from postroad.transports.webhook.access import ExpiredCertificate, TryAccess
 from postroad.transports.webhook.answers import judge, outcome_of
@@ -33,8 +33,10 @@ from postroad.transports.webhook.endpoints import Endpoint, Endpoints
 from postroad.transports.webhook.faults import Fault
 from postroad.transports.webhook.requests import Beginning, begin
 from postroad.transports.webhook.resolving import Unresolved
+from postroad.transports.webhook.shapes import Origin, shaped
 from postroad.transports.webhook.target import Target, read
 from postroad.transports.webhook.tokens import NoToken, TokenCache
+from postroad.transports.webhook.transforms import FailedTransform, MissingTransform, Transforms
 
 RESOLVE_AGAIN_S: Final = 60.0
 POOLS_MAX: Final = 64
@@ -63,6 +65,7 @@ class Shared(Struct, frozen=True):
 
     idle: IdleConnections
     tokens: TokenCache
+    transforms: Transforms
     tenant: str = ""
 
 
@@ -87,6 +90,7 @@ class WebhookSession:
         self._clock = clock
         self._idle = shared.idle
         self._access = TryAccess(shared.tokens, clock)
+        self._transforms = shared.transforms
         self._loop = asyncio.get_running_loop()
         self._vetted: VettedAddresses | None = None
         self._vetting = asyncio.Lock()
@@ -103,6 +107,7 @@ class WebhookSession:
 
     async def _try(self, queue: Queue, message: Message) -> Outcome:
         """Make one request, at the first address that accepts the connection."""
+        origin: Origin | None = None
         try:
             endpoint = self._endpoints.get(queue.id) or await self._endpoints.ask(queue.id)
             if (url := endpoint.hook.url) and url not in self._targets:
@@ -113,7 +118,10 @@ class WebhookSession:
                 whole = await self._endpoints.bodies.whole(message)
                 if whole is None:
                     return rejected("its event is gone: see the retention of history")
-                message = whole
+                origin, message = self._endpoints.bodies.origin(message), whole
+            if endpoint.hook.shape != "plain" or endpoint.hook.transform:
+                origin = origin or self._endpoints.bodies.origin(message)
+                message = await self._shaped(message, endpoint.hook, origin)
             beginning = self._beginning(queue, message, endpoint)
             timestamp = self._clock.now_ms() // 1000
             request, shown = beginning.request(to_text(message.id), timestamp, message)
@@ -205,6 +213,15 @@ class WebhookSession:
 
     # What
 
+    async def _shaped(self, message: Message, hook: Hook, origin: Origin) -> Message:
+        """Bring a message into the form that its endpoint is set to."""
+        if hook.transform:
+            body = await self._transforms.apply(hook.transform, message.body, origin)
+            message = replace(message, body=body)
+        if hook.shape != "plain":
+            message = shaped(message, hook.shape, self._rules.source, origin)
+        return message
+
     async def _newest(self, queue: Queue, endpoint: Endpoint) -> Endpoint:
         """A queue's settings, read again if they name another server: then it has moved to this
         lane since."""
@@ -274,6 +291,10 @@ def _not_sent(error: PostroadError) -> Outcome:
     if isinstance(error, NoToken | ExpiredCertificate):
         fault = "token" if isinstance(error, NoToken) else "certificate"
         return replace(held(str(error)), details=TryDetails(fault=fault))
+    if isinstance(error, MissingTransform):
+        return replace(held(str(error)), details=TryDetails(fault="transform"))
+    if isinstance(error, FailedTransform):
+        return replace(failed(str(error), answered=False), details=TryDetails(fault="transform"))
     if isinstance(error, BadUrl):
         return replace(failed(str(error), answered=False), details=TryDetails(fault="forbidden"))
     if isinstance(error, Unresolved):

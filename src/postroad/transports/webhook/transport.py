@@ -19,6 +19,7 @@ from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unres
 from postroad.transports.webhook.session import Shared, WebhookSession
 from postroad.transports.webhook.target import read
 from postroad.transports.webhook.tokens import TokenCache
+from postroad.transports.webhook.transforms import Transforms
 
 GRACE_MS: Final = 5_000
 """The engine cuts a try only so long after the transport should have ended it: names have to be
@@ -46,7 +47,9 @@ class WebhookTransport:
         self._resolve = resolve or SystemResolver()
         self._egress = Egress(rules, self._resolve)
         self.tokens = TokenCache(self._token_server, clock)
-        self._shared = Shared(self.idle, self.tokens)
+        transforms = Transforms()
+        self.transform = transforms.register
+        self._shared = Shared(self.idle, self.tokens, transforms)
         self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:

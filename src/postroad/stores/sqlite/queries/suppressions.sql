@@ -54,3 +54,15 @@ select count(*), count(distinct message) from mail_report
 -- name: reports_retain
 -- Delete a slice of the reports from before a time, the oldest first.
 delete from mail_report where id in (select id from mail_report order by id limit ?2) and at < ?1
+
+-- name: token_take
+-- Note a callback's token with the digest of its body, unless it is known.
+insert into callback_token (token, digest, at) values (?1, ?2, ?3) on conflict do nothing
+
+-- name: token_is
+-- Whether a token came with this digest.
+select 1 from callback_token where token = ?1 and digest = ?2
+
+-- name: tokens_retain
+-- Delete tokens from before a time.
+delete from callback_token where at < ?1

@@ -34,3 +34,11 @@ create table mail_report (
 create unique index mail_report_message on mail_report (message, kind, mark);
 create index mail_report_address on mail_report (address, tenant);
 create index mail_report_tenant on mail_report (tenant, id);
+
+-- Tokens of callbacks that were taken, each with the digest of its body: signatures of some providers are not over it.
+create table callback_token (
+  token  text primary key,
+  digest text not null,
+  at     integer not null
+) strict, without rowid;
+create index callback_token_at on callback_token (at);

@@ -1,0 +1,1 @@
+"""What mail providers report by callbacks: Amazon SES through SNS, Mailgun, Postmark."""

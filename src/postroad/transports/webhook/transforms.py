@@ -1,0 +1,107 @@
+"""Transformations of bodies: functions that the operator registers by name, and endpoints are set
+to."""
+
+import asyncio
+import inspect
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from postroad.model.bodies import encode_body
+from postroad.model.errors import BadInput, PostroadError
+from postroad.model.foreign import error_text
+from postroad.transports.webhook.shapes import Origin
+
+THREADS: Final = 4
+TAKES_S: Final = 2.0
+BODY_BYTES_MAX: Final = 1 << 20
+KEPT_BYTES: Final = 4 << 20
+NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+class MissingTransform(PostroadError):
+    """This process has no transformation of that name: register it where the road is delivered."""
+
+
+class FailedTransform(PostroadError):
+    """A transformation raised an error, took too long or made too much of a body."""
+
+
+class Transforms:
+    """The transformations of a road, and what they made of the last events."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._bytes = 0
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Register a function, plain or async, as a transformation: it is given the event's type
+        and its body, and returns another body. Endpoints are set to it by `transform=`."""
+        check_name(name)
+        if name in self._functions:
+            raise BadInput(f"there is a transformation {name!r} already")
+
+        def add(function: T) -> T:
+            self._functions[name] = function
+            return function
+
+        return add
+
+    async def apply(self, name: str, body: bytes, origin: Origin) -> bytes:
+        """Return what a transformation makes of a body: for all endpoints and retries the same.
+        Raises MissingTransform or FailedTransform."""
+        function = self._functions.get(name)
+        if function is None:
+            raise MissingTransform(
+                f"this process has no transformation {name!r}: register it with road.transform"
+            )
+        known = self._made.get((origin.id, name))
+        if known is None:
+            known = await self._call(name, function, body, origin)
+            self._keep((origin.id, name), known)
+        return known
+
+    async def _call(
+        self, name: str, function: Callable[..., Any], body: bytes, origin: Origin
+    ) -> bytes:
+        try:
+            async with asyncio.timeout(TAKES_S):
+                made = await self._run(function, origin.type, msgspec.json.decode(body))
+            encoded = encode_body(made)
+        except TimeoutError:
+            raise FailedTransform(f"transformation {name!r}: longer than {TAKES_S:g} s") from None
+        except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
+            kind = type(error).__name__
+            raise FailedTransform(f"transformation {name!r}: {kind}: {error_text(error)}") from None
+        if len(encoded) > BODY_BYTES_MAX:
+            raise FailedTransform(
+                f"transformation {name!r} made {len(encoded)} bytes: at most {BODY_BYTES_MAX}"
+            )
+        return encoded
+
+    async def _run(self, function: Callable[..., Any], kind: str, body: Any) -> Any:
+        if inspect.iscoroutinefunction(function):
+            return await function(kind, body)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, "postroad-transform")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, function, kind, body)
+
+    def _keep(self, key: tuple[str, str], made: bytes) -> None:
+        self._made[key] = made
+        self._bytes += len(made)
+        while self._bytes > KEPT_BYTES and len(self._made) > 1:
+            self._bytes -= len(self._made.popitem(last=False)[1])
+
+
+def check_name(name: str) -> None:
+    """Raise BadInput if it is no name of a transformation."""
+    if not NAME.fullmatch(name):
+        raise BadInput(f"{name!r:.60} is no name of a transformation: letters, digits, _ . and -")
