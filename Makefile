@@ -28,8 +28,9 @@ test:
 quick: dev-venv
 	@$(BIN)/python scripts/quick.py
 
-# The same tests on every other Python that the classifiers name.
-wide:
+# The tests that take long, then the quick ones on every other Python that the classifiers name.
+wide: dev-venv
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m wide
 	@$(PYTHON) scripts/wide.py
 
 lint: dev-venv
@@ -39,7 +40,7 @@ lint: dev-venv
 
 # Beside mypy, which keeps one core busy for half a minute.
 suite: .pytest_cache/compiled
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not wide'
 
 # All tests are compiled once after a change, not by every test process. What is wrong with them is
 # told by the run itself.

@@ -49,6 +49,7 @@ ITEMS = {
     "server-kills": "proof.serving:prove",
     "schema": "proof.schema:prove",
     "tenants": "proof.tenants:prove",
+    "neighbours": "proof.tenants:prove_neighbours",
     "hostile": "proof.hostile.scenario:prove",
     "hostile-text": "proof.schema:prove_hostile",
 }

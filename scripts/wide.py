@@ -1,4 +1,4 @@
-"""`make wide`: the quick tests on every Python that the classifiers name, but for the one of `make test`.
+"""The last part of `make wide`: the quick tests on every Python that the classifiers name, but for the one of `make test`.
 
 A name on the PATH proves nothing (pyenv puts a shim there for versions that are not switched on), so
 each candidate is asked for its version. A Python that is missing is said in the last line.

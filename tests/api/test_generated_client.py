@@ -66,6 +66,7 @@ def examples() -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.wide
 def test_every_type_is_read_and_written_unchanged(client: ModuleType) -> None:
     models = importlib.import_module(f"{client.__name__}.models")
     schemas = msgspec.json.decode(openapi())["components"]["schemas"]

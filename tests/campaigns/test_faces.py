@@ -107,6 +107,7 @@ class Sink:
         return False
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("reached", ["over HTTP", "in the file"])
 def test_an_export_is_never_held_whole(
     reached: str, folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch

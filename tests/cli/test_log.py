@@ -133,6 +133,7 @@ def test_after_kill_9_the_next_start_tells_whose_lanes_are_free(
         log.wait_for("lane taken over from a lost worker")
 
 
+@pytest.mark.wide
 def test_a_database_that_is_away_is_told_in_few_lines(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

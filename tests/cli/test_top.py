@@ -163,6 +163,7 @@ def test_a_look_is_made_again_while_nobody_answers(monkeypatch: pytest.MonkeyPat
         watching.answered(ask, told.append)
 
 
+@pytest.mark.wide
 def test_top_waits_for_a_server_that_is_restarted(folder: Path) -> None:
     """The next one is found by itself."""
     (folder / "tasks.py").write_text(TASKS)

@@ -195,6 +195,7 @@ def test_a_server_in_a_debugger_goes_on(folder: Path) -> None:
         assert process.poll() is None
 
 
+@pytest.mark.wide
 def test_a_message_that_hangs_the_loop_is_dead_after_its_third_start(
     worker: "Callable[[], subprocess.Popen[str]]", folder: Path
 ) -> None:

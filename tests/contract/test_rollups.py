@@ -3,7 +3,6 @@
 import os
 import socket
 from collections.abc import Sequence
-from unittest.mock import Mock
 
 from msgspec.structs import replace
 
@@ -24,6 +23,7 @@ from postroad.model.rollup import (
 )
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.log import make_log
+from postroad.ports.store import Store
 from postroad.version import VERSION
 from tests.contract.bench import Bench
 from tests.contract.test_erasing import erase
@@ -126,9 +126,22 @@ async def test_the_figures_of_a_tenant_are_erased_with_it(bench: Bench) -> None:
     assert await bench.rows("select tenant, queue from rollup") == [("a", "r")]
 
 
+class Gate:
+    """A store that can be out of reach."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.shut = store, False
+        self.rollups, self.workers = store.rollups, store.workers
+
+    async def add_rollups(self, rows: Sequence[Rollup]) -> None:
+        if self.shut:
+            raise StoreUnavailable("away")
+        await self._store.add_rollups(rows)
+
+
 async def test_figures_that_waited_for_the_store_are_written_with_the_next(bench: Bench) -> None:
-    store = Mock(wraps=bench.store)
-    figures = FigureGatherer(store, bench.store.clock, make_log("critical"))
+    gate = Gate(bench.store)
+    figures = FigureGatherer(gate, bench.store.clock, make_log("critical"))
 
     async def tried(times: int) -> None:
         figures.turn()
@@ -136,9 +149,9 @@ async def test_figures_that_waited_for_the_store_are_written_with_the_next(bench
             figures.add(("t", "handler:a", "q"), Kind.delivered)
         await figures.end()
 
-    store.add_rollups.side_effect = StoreUnavailable("away")
+    gate.shut = True
     await tried(2)
-    store.add_rollups.side_effect = None
+    gate.shut = False
     await tried(3)
     assert not figures.unwritten()
     hours = await read(bench, GroupBy.queue, HOURS)

@@ -17,6 +17,8 @@ DRAIN_S = 0.5
 MARGIN_S = 4.0
 """For a busy machine; the slow handlers take three times as long."""
 SLOW_MS = 12_000
+pytestmark = pytest.mark.wide
+
 UNTOUCHED = ("waiting", 0, 0, 0)
 
 

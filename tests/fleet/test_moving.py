@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections import Counter
 
+import pytest
+
 from postroad import Postroad
 from tests.crash.book import Book
 from tests.crash.killing import Report, check
@@ -50,16 +52,17 @@ def test_roads_that_open_together_make_the_schema_once(server: PrivatePostgres) 
     asyncio.run(open_all())
 
 
+@pytest.mark.wide
 def test_workers_are_added_and_removed_without_loss(fleet: Fleet) -> None:
     fleet.crew(1)
-    sender = fleet.mail(assorted(200), Mail("", "", batch=10, rest_ms=100))
+    sender = fleet.mail(assorted(1_000), Mail("", "", batch=10, rest_ms=100))
     for _ in range(2):
         (new,) = fleet.crew(1)
         fleet.wait_at_work(new, 30.0)
         fleet.stop(min(fleet.workers - {new}))
     fleet.wait_sent(sender)
     report = all_is_well(fleet)
-    assert report.accepted == 200
+    assert report.accepted == 1_000
 
 
 def test_a_second_worker_gets_its_share_of_what_waits(fleet: Fleet) -> None:

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.guides.running import Example, examples, run, same
+
+pytestmark = pytest.mark.wide
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "dead-set.md"
 

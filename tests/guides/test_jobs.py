@@ -12,7 +12,11 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.guides.running import examples, run, same
+
+pytestmark = pytest.mark.wide
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "jobs.md"
 

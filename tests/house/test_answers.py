@@ -10,6 +10,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parent / "sample_answers.py"
 KEPT = "return receipts_of([send], await intake.put([drafted]))[0]"
@@ -30,6 +32,7 @@ def rejected(folder: Path) -> set[tuple[str, int]]:
     return {(each[1], int(each[2])) for each in found if each}
 
 
+@pytest.mark.wide
 def test_every_kind_of_dropped_answer_is_rejected(tmp_path: Path) -> None:
     """One dropped in `src` itself: `make proof ITEM=dropped-answers`. That src has none is said by
     `make lint`, which looks at all files with the same plugin."""

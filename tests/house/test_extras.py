@@ -65,6 +65,7 @@ def without(
     )
 
 
+@pytest.mark.wide
 def test_the_core_sends_runs_and_has_its_commands_without_any_extra(tmp_path: Path) -> None:
     code = f"{ROAD}\nasyncio.run(main())\nprint(seen)"
     made = without(OPTIONAL, tmp_path, code)

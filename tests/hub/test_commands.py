@@ -88,6 +88,7 @@ def _until(process: "subprocess.Popen[str]", words: str) -> str:
     return seen
 
 
+@pytest.mark.wide
 def test_in_a_fleet_one_process_is_the_hub(
     folder: Path, server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

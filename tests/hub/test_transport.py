@@ -43,6 +43,7 @@ async def waiting(served: Served, names: list[str]) -> list[int | None]:
     return looked.waiting
 
 
+@pytest.mark.wide
 async def test_two_thousand_mailboxes_share_one_lane_and_a_full_one_holds_only_itself(
     tmp_path: Path,
 ) -> None:

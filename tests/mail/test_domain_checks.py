@@ -1,12 +1,17 @@
 """`postroad doctor mail`: what it finds in a domain's records, by a name server of our own."""
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from postroad import Postroad
+from postroad.transports.smtp import domain_checks
 from postroad.transports.smtp.domain_checks import DomainFinding, check_domain
-from tests.cli.running import postroad
+from tests.cli.running import data, postroad
 from tests.mail.name_server import Zone, name_server
+from tests.mail.signing import RSA, pem
 
 GOOD: dict[tuple[str, str], list[str] | int] = {
     ("shop.test", "TXT"): ['"v=spf1 include:relay.test mx -all"', '"other"'],
@@ -75,3 +80,34 @@ def test_a_domain_that_does_not_exist_and_no_selector() -> None:
 def test_a_name_that_is_none_is_refused_by_the_command() -> None:
     done = postroad("doctor", "mail", "no domain")
     assert done.exit_code == 2
+
+
+def test_the_selectors_are_those_of_the_credential(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Sequence[str]] = []
+
+    async def checked(_name: str, selectors: Sequence[str], _resolver: object) -> list[object]:
+        asked.append(selectors)
+        return []
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POSTROAD_SECRET", "")
+    monkeypatch.setattr(domain_checks, "check_domain", checked)
+    (tmp_path / "key.pem").write_text(pem(RSA))
+    (tmp_path / "road").mkdir(mode=0o700)
+
+    async def new_road() -> None:
+        async with Postroad("sqlite:///road/road.db"):
+            pass
+
+    asyncio.run(new_road())
+    signs = ("--with", "dkim_selector=r", "--secret", "dkim_key=@key.pem")
+    words = ("--kind", "smtp", "--provider", "mx", "--sender", "Shop <shop@example.com>")
+    _ = data("credential", "put", "signs", *words, *signs)
+    _ = data("credential", "put", "plain", *words)
+    assert postroad("doctor", "mail", "example.com", "--credential", "signs").exit_code == 0
+    assert asked == [["r"]]
+    for domain, name in (("example.com", "plain"), ("other.example", "signs"), ("a.test", "no")):
+        assert postroad("doctor", "mail", domain, "--credential", name).exit_code == 2
+    assert len(asked) == 1

@@ -29,6 +29,7 @@ async def test_a_mail_is_sent_and_delivered(tmp_path: Path) -> None:
             await road.run(until_idle=True)
             said = await road.explain(receipt.id)
     assert said.state == "delivered"
+    assert "for ann@example.com by smtp@127.0.0.1:smtp was delivered" in said.sentence
     (mail,) = server.mails
     assert mail.recipient == "ann@example.com"
     assert b"From: Shop <shop@example.com>\r\n" in mail.content

@@ -8,6 +8,8 @@ import tomllib
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 TESTS = """
@@ -48,6 +50,7 @@ def installed(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.wide
 def test_an_installed_postroad_gives_tests_a_road(tmp_path: Path) -> None:
     """Two that pass, and one whose failure says what was sent."""
     suite = tmp_path / "suite"

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from postroad.model.states import DeadReason
 from tests.rabbitmq.roads import a_road
 
@@ -20,6 +22,7 @@ def live(dsn: str) -> int:
     return subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False).returncode
 
 
+@pytest.mark.wide
 async def test_only_the_poison_dies(dsn: str, tmp_path: Path) -> None:
     road = a_road(dsn, tmp_path)
 

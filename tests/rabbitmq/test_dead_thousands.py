@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from postroad import Postroad
@@ -44,6 +45,7 @@ async def fill(dsn: str) -> None:
             await asyncio.gather(*(confirm for confirm in confirms if confirm is not None))
 
 
+@pytest.mark.wide
 async def test_ten_thousand_are_paged_and_a_hundred_replayed(dsn: str, tmp_path: Path) -> None:
     road = a_road(dsn, tmp_path)
     handled: list[int] = []

@@ -126,6 +126,7 @@ def test_what_lies_in_a_line_without_a_mark_stays(dsn: str, within: Within) -> N
     within(story())
 
 
+@pytest.mark.wide
 def test_what_is_confirmed_by_new_lines_outlives_a_kill_of_the_broker(
     own_broker: PrivateRabbit, monkeypatch: pytest.MonkeyPatch, within: Within
 ) -> None:

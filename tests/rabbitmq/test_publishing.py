@@ -278,6 +278,7 @@ def test_handed_over_ones_arrive_and_unroutable_ones_are_told(dsn: str, within: 
     within(story())
 
 
+@pytest.mark.wide
 def test_nothing_confirmed_is_lost_when_the_broker_is_killed(
     broker: PrivateRabbit, dsn: str, within: Within
 ) -> None:

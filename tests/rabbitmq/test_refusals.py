@@ -147,6 +147,7 @@ def test_a_broker_that_is_too_old_or_another_product(within: Within) -> None:
     assert "lacks connection.blocked" in within(answered(unable, ServerTooOld))
 
 
+@pytest.mark.wide
 def test_a_broker_without_what_keeps_delayed_messages_or_without_what_moves_them(
     within: Within, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

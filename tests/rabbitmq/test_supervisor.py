@@ -100,7 +100,9 @@ def fault_restart(_proxy: Proxy, broker: PrivateRabbit) -> None:
     broker.start()
 
 
-@pytest.mark.parametrize("fault", [fault_cut, fault_operator, fault_restart])
+@pytest.mark.parametrize(
+    "fault", [fault_cut, fault_operator, pytest.param(fault_restart, marks=pytest.mark.wide)]
+)
 async def test_consumes_again_after(
     broker: PrivateRabbit, dsn: str, fault: Callable[[Proxy, PrivateRabbit], None]
 ) -> None:

@@ -49,6 +49,7 @@ def certificate() -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.wide
 def test_a_broker_is_reached_over_tls_when_its_certificate_is_trusted(
     certificate: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:

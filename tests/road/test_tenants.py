@@ -6,7 +6,9 @@ import pytest
 
 from postroad.engine import capacity, lane_claims
 from postroad.engine.busy_lanes import BusyLanes
+from postroad.model.limits import Limits
 from tests.road.crowding import real_wait_s, simulated_wait_s
+from tests.road.neighbours import BACKLOG, BROKEN, simulated_p99_ms
 from tests.servers.postgres import PrivatePostgres
 
 LANES = 1_000
@@ -46,3 +48,15 @@ def test_it_starts_while_every_try_of_the_other_tenant_hangs_on_postgres(
 def test_otherwise_it_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity, "share", lambda most, others: most - others)
     assert real_wait_s(f"sqlite:///{tmp_path}/road.db", LANES, most_s=1) is None
+
+
+@pytest.mark.parametrize("trouble", [BACKLOG, BROKEN])
+def test_one_tenants_messages_are_not_late_beside_another_in_trouble(
+    trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In simulated time, where only waiting for others counts; then without the guard."""
+    size, limits = {BACKLOG: (3_000, Limits()), BROKEN: (500, Limits(in_flight_max=256))}[trouble]
+    calm_ms = simulated_p99_ms("", 0, limits=limits)
+    assert simulated_p99_ms(trouble, size, limits=limits) <= max(1, 1.5 * calm_ms)
+    monkeypatch.setattr(capacity, "share", lambda most, others: most - others)
+    assert simulated_p99_ms(trouble, size, most_s=10, limits=limits) > 1_000

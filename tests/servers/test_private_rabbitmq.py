@@ -54,6 +54,7 @@ async def declare_delay_queues(dsn: str) -> None:
         await declare(await link.channel(), Topology().plan())
 
 
+@pytest.mark.wide
 def test_vhosts_come_and_go_and_survive_a_kill(rabbit: PrivateRabbit) -> None:
     """And the last of them does not take the supervisor of all delay queues with it: its own were
     about to get their leaders when it was deleted."""

@@ -86,6 +86,7 @@ def probes_of_an_hour(every_s: float) -> list[float]:
     return found
 
 
+@pytest.mark.wide
 def test_an_hour_of_steady_traffic_to_a_dead_server_costs_few_probes() -> None:
     """Four an interval at most: 2, 4, 8 … 300 s have room for about eighteen."""
     tries = [at_s for at_s in probes_of_an_hour(1.5) if at_s > 10]

@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from postroad.model.limits import Limits
 from postroad.model.outcome import DELIVERED, Outcome, failed
 from postroad.model.states import State
@@ -76,6 +78,7 @@ def test_a_message_past_its_deadline_dies_although_its_queue_is_blocked() -> Non
     simulate(3, story)
 
 
+@pytest.mark.wide
 def test_a_spell_of_quota_kills_after_seven_days_and_of_silence_after_two() -> None:
     """Counted from the later of acceptance and the start of the spell."""
 

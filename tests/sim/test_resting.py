@@ -72,6 +72,7 @@ def reservers() -> list[AheadReserver]:
     return [one for one in gc.get_objects() if type(one) is AheadReserver]
 
 
+@pytest.mark.wide
 def test_lanes_that_were_given_back_are_forgotten() -> None:
     """The collector does not walk over the workers of lanes: nothing that one holds, or that holds
     one for a while, may keep it for ever, whatever it lived through."""

@@ -41,6 +41,7 @@ def test_a_seed_that_once_broke_a_promise_keeps_it(seed: int) -> None:
     assert broken_seeds(seed, 1) == []
 
 
+@pytest.mark.wide
 def test_worlds_lived_twice_are_the_same(part: int) -> None:
     """The digest of all events depends on the seed alone."""
     assert unsteady_seeds(2_000, 4 // part) == []

@@ -14,6 +14,7 @@ from tests.rig.world import World, simulate
 from tests.verbs.cancelling import cancel_races
 
 
+@pytest.mark.wide
 def test_cancels_race_claims_and_none_is_tried_after_its_answer() -> None:
     """With engines that crash, order keys and retries; a thousand in `make proof ITEM=cancel-races`."""
     races, broken = cancel_races(first_seed=1, worlds=10, messages=30)

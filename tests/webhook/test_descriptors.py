@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.webhook.conftest import ROOT
 from tests.webhook.descriptors_process import Story, Told
+
+pytestmark = pytest.mark.wide
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

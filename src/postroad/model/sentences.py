@@ -23,7 +23,8 @@ def tell_message(
     facts: MessageFacts, state: State, because: str, coming: NextStep, now_ms: int
 ) -> str:
     """Describe a message in a sentence or two. Of what holds it, its kind is told."""
-    name = f"{to_text(facts.id)} for {public_name(facts.queue.name)}"
+    whom = f"{facts.recipient} by " if facts.recipient else ""
+    name = f"{to_text(facts.id)} for {whom}{public_name(facts.queue.name)}"
     ended = facts.ended
     if ended is not None:
         tries = _count(ended.attempts, "try", "tries")
