@@ -52,7 +52,8 @@ async def no_blob(tenant: str, blob: str) -> bytes:
 def channel(settings: MailSettings, **parts: Any) -> SmtpChannel:
     """The channel as a road has it."""
     idle, clock = IdleConnections(), SystemClock()
-    given = {"links": PlainLinks(), "fetch": no_policy, "blob": no_blob, **parts}
+    files = {"fetch": no_policy, "get": no_policy, "blob": no_blob}
+    given = {"links": PlainLinks(), **files, **parts}
     return SmtpChannel(MailParts(settings, (), clock, idle, **given))
 
 
