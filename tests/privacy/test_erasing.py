@@ -31,6 +31,7 @@ STAYS = {"audit", "erasure", "event_set"}
 NOT_MADE = {
     "endpoint_hour",
     "arrival",
+    "event_arrival",
     "unused_queue",
     "broker_message",
     "campaign_op",

@@ -40,6 +40,7 @@ ERASED: Final[Mapping[str, str]] = {
     "endpoint_rules": "access",
     "event": "events",
     "event_key": "events",
+    "event_arrival": "published first, as always",
     "event_message": "events",
     "replay": "access: nothing of the tenant is sent again",
     "event_set": "its row stays: a version that is used again would let old matches in",
@@ -90,8 +91,7 @@ QUEUES_SLICE: Final = 100
 BLOBS_SLICE: Final = 100
 """Each may have megabytes."""
 LANES_WAIT_MS: Final = 60_000
-"""How long queues are waited for whose lanes are in use; an idle lane is given back in ten
-seconds."""
+"""How long queues are waited for whose lanes are in use; idle ones are given back in ten s."""
 
 
 class ErasureQuery(Struct, frozen=True):

@@ -59,7 +59,7 @@ class EndpointLives:
 
     def __init__(self, store: Store, sending: Sending, log: Log) -> None:
         self._store = store
-        self._turns = EndpointTurns(store, OperationalEvents(store, sending), log)
+        self._turns = EndpointTurns(store, OperationalEvents(store, sending, log), log)
         self.watch = EndpointWatch(store, self._turns, log)
         self._dead = DeadMessages(store)
 

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from postroad.model.endpoint import OPERATOR
 from postroad.model.entities import DEFAULT_TENANT, order_group_of
 from postroad.model.event import EventTarget, Publish
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.sending import Sending
@@ -14,8 +15,8 @@ class OperationalEvents(EventVerbs):
     """Events for the endpoints of the tenant `postroad.operator`, and for the handler of that name
     where there is one. Nothing is told about the operator's own endpoints."""
 
-    def __init__(self, store: Store, sending: Sending) -> None:
-        super().__init__(store, sending, sending.allowance)
+    def __init__(self, store: Store, sending: Sending, log: Log) -> None:
+        super().__init__(store, sending, sending.allowance, log)
 
     async def matched(self, name: str, body: object) -> Publish:
         """Match an event, for a commit that also makes the change that it tells."""
