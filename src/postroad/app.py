@@ -143,8 +143,7 @@ class Postroad:
         rules, limits = self.settings.webhooks, self.settings.tenants
         own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        most = self.settings.body_bytes_max
-        allowance = self._allowance = Allowance(store, limits, most, log)
+        allowance = self._allowance = Allowance(store, limits, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
         given = ChannelParts(store.clock, rules, own.idle, mail, *more)
         made = (store, keys, own_channels(given, transports), log, allowance, mail)
@@ -165,10 +164,11 @@ class Postroad:
         self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
         self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        self.events = EventVerbs(store, self._sending, allowance)
+        events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
-        self.event_types, self.publish = EventTypeAdmin(store), self.events.publish
+        self.publish, self.publish_in = events.publish, events.publish_in
+        self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
         self._reopening = Reopening(store, self._transports.values(), log)
         beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
@@ -354,14 +354,14 @@ class Postroad:
         scheduler = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
         pace = Pacer(store, store.clock, log)
         transports = watched(self._transports, self.meter, store.clock)
-        engine = self.engine = Engine(
-            store, transports, self.owner, limits, self._chance, log, pace, self.keys
-        )
+        made = (self._chance, log, pace, self.keys)
+        engine = self.engine = Engine(store, transports, self.owner, limits, *made)
         self._tell_broken(engine.broke)
         trap = SignalTrap(self.stop if self.hears_signals else None)
         try:
             engine.start()
             engine.spawn(self.endpoints.expiry.run(), "endpoints")
+            engine.spawn(self.events.mover.run(), "events")
             if scheduler is not None:
                 engine.spawn(scheduler.run(), "cron")
             replays = spawn_replays(engine, store, self._sending, self._allowance, log)

@@ -89,7 +89,7 @@ class Face(ABC):
     events = VerbGroup(BlockingEvents)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
-    publish = blocking(EventVerbs.publish)
+    publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
     settle, limit = blocking(app.Postroad.settle), blocking(app.Postroad.limit)

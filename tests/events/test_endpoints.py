@@ -168,3 +168,18 @@ async def test_one_that_is_deleted_while_it_is_read_or_changed_is_unknown(road: 
         for each in looking:
             with pytest.raises(UnknownEndpoint):
                 await each
+
+
+async def test_of_a_rate_and_a_limit_of_its_queue_the_last_one_counts(road: Postroad) -> None:
+    made = await road.endpoints.create(HOOK, rate="5/s")
+
+    async def limits() -> list[str]:
+        return [one.limit for one in (await road.explain_queue(made.queue)).limits]
+
+    assert await limits() == ["5/s"]
+    await road.limit(made.queue, "7/s")
+    assert await limits() == ["7/s"]
+    await road.endpoints.change(made.id, description="nothing about its rate")
+    assert await limits() == ["7/s"]
+    await road.endpoints.change(made.id, rate="9/s")
+    assert await limits() == ["9/s"]

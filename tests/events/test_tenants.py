@@ -37,6 +37,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     await road.credentials.put(MARK, CredentialSpec(""), "s" * 32, tenant="acme", kind="webhook")
     await road.campaigns.create(MARK, credential=MARK, template=HIDDEN, tenant="acme")
     token = await road.tokens.make(HIDDEN, tenant="acme")
+    file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
     return {
         "/v1/endpoints": made.id,
         "/v1/events": event.id,
@@ -49,6 +50,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
         "/v1/callbacks": MARK,
         "/v1/tokens": token.token.id,
         "/v1/privacy": "1",
+        "/v1/attachments": file.id,
         "/v1/event-types": "order.paid",
         "/v1/limits": MARK,
         "/v1/rules": MARK,

@@ -36,6 +36,7 @@ from tests.api.served import Served
 
 REFUSED = {
     "credentials": {"channel", "get", "rotate_keys", "session", "usable", "with_secrets"},
+    "events": {"publish_in"},
     "tokens": {"who"},
     "webhooks": {"rotate_keys"},
 }

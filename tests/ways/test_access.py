@@ -196,6 +196,9 @@ def test_the_same_by_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "hush" not in told.output
     gone = data("endpoint", "set", made["id"], "--auth", "none", *shown[:1], "none")
     assert (gone["auth"], gone["certificate_ends_at_ms"]) == ("", None)
+    names = data("endpoint", "set", made["id"], "--names", "svix-id,svix-timestamp,svix-signature")
+    assert names["names"]["signature"] == "svix-signature"
+    assert postroad("endpoint", "set", made["id"], "--names", "svix-id").exit_code == 2
     bad = postroad("endpoint", "set", made["id"], *shown[:2])
     assert bad.exit_code == 2
     assert "key is missing" in bad.output

@@ -31,6 +31,10 @@ class AccessSettings(SharedOptions, frozen=True):
     shape: Annotated[
         str | None, Option(help="plain, cloudevents (as JSON) or cloudevents-binary (in headers).")
     ] = None
+    names: Annotated[
+        str | None,
+        Option(help="Names of the signature's headers, as svix-id,svix-timestamp,svix-signature."),
+    ] = None
     transform: Annotated[
         str | None, Option(help="The name of a registered transformation; `none` removes it.")
     ] = None
@@ -39,6 +43,8 @@ class AccessSettings(SharedOptions, frozen=True):
 def access_data(settings: AccessSettings) -> dict[str, Any]:
     """Return what the options change, as the API takes it."""
     data: dict[str, Any] = {"shape": settings.shape} if settings.shape else {}
+    if settings.names is not None:
+        data["names"] = _names(settings.names)
     if settings.transform is not None:
         data["transform"] = "" if settings.transform == NONE else settings.transform
     if settings.auth is not None:
@@ -62,6 +68,13 @@ def access_rows(said: dict[str, Any]) -> list[tuple[str, object]]:
         ("transformation", said["transform"] or "none"),
         ("authorities", "its own" if said["own_ca"] else "the system's"),
     ]
+
+
+def _names(text: str) -> dict[str, str]:
+    given = [name.strip() for name in text.split(",")]
+    if len(given) != 3:
+        raise BadInput("--names: give three, as svix-id,svix-timestamp,svix-signature")
+    return dict(zip(("id", "timestamp", "signature"), given, strict=True))
 
 
 def _auth(file: str) -> Any:

@@ -59,6 +59,21 @@ class Publish(Struct, frozen=True):
     digest: bytes = b""
 
 
+class EventArrival(Struct, frozen=True):
+    """An event that was published inside a caller's own transaction, and is not matched yet."""
+
+    number: int
+    id: int
+    tenant: str
+    type: str
+    body: bytes
+    channels: bytes
+    made_at_ms: int
+    key: str
+    digest: bytes
+    headers: bytes
+
+
 class Published(Struct, frozen=True):
     """The store's answer. `moved`: nothing was stored, a set has changed. Else the event that is
     stored: this one, or the first one with the same key."""

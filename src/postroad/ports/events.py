@@ -1,11 +1,12 @@
 """What a store keeps for events: endpoints, event types, and events with their bodies."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from postroad.model.endpoint import EndpointEntry, EndpointRow, EndpointSet, MoveState
 from postroad.model.entities import LaneKey
-from postroad.model.event import EventRow, Publish, Published
+from postroad.model.event import EventArrival, EventRow, Publish, Published
 from postroad.model.event_types import EventType, EventTypes
 from postroad.model.webhook import HookRow
 
@@ -48,6 +49,10 @@ class EventStore(EndpointStore, Protocol):
         """Store an event and its messages in one transaction, unless a set has changed since it
         was matched, or its key was used within a day."""
 
+    async def publish_in(self, connection: object, publish: Publish) -> Published | None:
+        """Store an event if the caller's transaction commits. None: it is matched after that, by
+        who moves arrivals; else as `publish`."""
+
     async def event_page(self, tenant: str, before: int, limit: int) -> list[EventRow]:
         """List a tenant's events without their bodies, the newest first, from before one on."""
 
@@ -56,3 +61,18 @@ class EventStore(EndpointStore, Protocol):
 
     async def event(self, tenant: str | None, number: int) -> EventRow | None:
         """Read an event with its body."""
+
+
+@runtime_checkable
+class EventArrivals(Protocol):
+    """A store where events that were published inside callers' transactions are matched later."""
+
+    events_arrived: asyncio.Event
+    """Set when there may be some."""
+
+    async def event_arrivals(self, limit: int) -> list[EventArrival]:
+        """List the oldest ones."""
+
+    async def publish_arrival(self, number: int, publish: Publish) -> Published | None:
+        """Publish one of them, as `publish`; None: another process has it, or an older one of its
+        tenant comes first."""

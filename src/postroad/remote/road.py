@@ -54,7 +54,7 @@ class RemoteRoad(Postroad):
         for name, group in vars(Postroad).items():
             if isinstance(group, VerbGroup):
                 setattr(self, name, remote_group(group.kind, GROUPS.get(name, {}), client))
-        self.publish = self.events.publish
+        self.publish, self.publish_in = self.events.publish, self.events.publish_in
 
     async def __aenter__(self) -> Self:
         if self._client.is_open:

@@ -36,6 +36,7 @@ LEFT_OUT: Final = {
 """Tables of the source that are not copied, and why."""
 NOT_IN_SQLITE: Final = {
     "arrival": "sent inside a caller's own transaction: SQLite puts it on its rung at once",
+    "event_arrival": "published inside a caller's own transaction: SQLite matches it at once",
     "hub": "which process is the hub; on SQLite the one that has the file",
     "queue_walk": "how far a walk over all queues is",
     "unused_queue": "since when queues are seen unused, from now on",

@@ -38,6 +38,7 @@ ERASED: Final[Mapping[str, str]] = {
     "endpoint": "access",
     "event": "events",
     "event_key": "events",
+    "event_arrival": "published first, as always",
     "event_message": "events",
     "replay": "access: nothing of the tenant is sent again",
     "event_set": "its row stays: a version that is used again would let old matches in",

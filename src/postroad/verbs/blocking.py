@@ -161,7 +161,7 @@ class BlockingEvents(Verbs):
     """Publish events, and see what became of them."""
 
     publish, list = blocking(EventVerbs.publish), blocking(EventVerbs.list)
-    get = blocking(EventVerbs.get)
+    get, publish_in = blocking(EventVerbs.get), blocking(EventVerbs.publish_in)
 
 
 class BlockingCampaigns(Verbs):

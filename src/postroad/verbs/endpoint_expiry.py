@@ -40,6 +40,7 @@ class EndpointExpiry:
         store = self._store
         if not isinstance(store, EventStore):
             return
+        self._changed = asyncio.Event()  # of this run's loop
         while True:
             self._changed.clear()
             try:

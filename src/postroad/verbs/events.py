@@ -1,11 +1,12 @@
 """Events: published once, stored once, sent to every endpoint that matches."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.bodies import encode_body
 from postroad.model.endpoint import check_channels, check_type
@@ -21,6 +22,7 @@ from postroad.model.errors import (
     UnknownEventType,
 )
 from postroad.model.event import (
+    EventArrival,
     EventRow,
     EventTarget,
     Publish,
@@ -36,10 +38,13 @@ from postroad.model.near_names import nearest
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 from postroad.observe import tracing
+from postroad.ports.events import EventArrivals
+from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
 from postroad.verbs.endpoints import event_store
+from postroad.verbs.event_arrivals import EventMover
 from postroad.verbs.event_schemas import mismatch
 from postroad.verbs.event_types import Catalogue
 from postroad.verbs.known_queues import check_names
@@ -50,6 +55,9 @@ TENANTS_KNOWN_MAX: Final = 1_000
 """Tenants whose endpoints are kept compiled."""
 AGAIN_MAX: Final = 20
 """How often an event is matched again because endpoints were changed meanwhile."""
+
+
+StoreIt = Callable[[Publish], Awaitable[Published]]
 
 
 class EventReceipt(Struct, frozen=True):
@@ -119,12 +127,13 @@ class _Asked(Struct, frozen=True):
 class EventVerbs:
     """Publish events, and see what became of them."""
 
-    def __init__(self, store: Store, sending: Sending, allowance: Allowance) -> None:
+    def __init__(self, store: Store, sending: Sending, allowance: Allowance, log: Log) -> None:
         self._store = store
         self._sending = sending
         self._allowance = allowance
         self._matchers: dict[str, Matcher] = {}
         self._catalogue: Catalogue | None = None
+        self.mover = EventMover(store, self._move_arrival, log)
 
     async def publish(
         self,
@@ -145,6 +154,23 @@ class EventVerbs:
             return await self._publish(asked, {})
         with tracing.sending(1) as carried:
             return await self._publish(asked, carried)
+
+    async def publish_in(
+        self,
+        connection: object,
+        type: str,  # noqa: A002
+        body: object,
+        *,
+        tenant: str = DEFAULT_TENANT,
+        key: str | None = None,
+        channels: Sequence[str] = (),
+    ) -> EventReceipt:
+        """Publish inside your own open transaction: the event is stored if that commits. On
+        PostgreSQL it is matched after the commit, and the receipt does not name its messages."""
+        _ = self._sending.taking()  # whether the road is open
+        asked = self._asked(type, body, tenant, key, channels)
+        self._allowance.sends((tenant,))
+        return await self._publish(asked, {}, partial(self._store_in, connection))
 
     async def list(
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
@@ -168,6 +194,30 @@ class EventVerbs:
             raise UnknownEvent(f"there is no event {id} of tenant {tenant!r}")
         return EventContent(*_facts(row), row.body)
 
+    async def _store_in(self, connection: object, publish: Publish) -> Published:
+        said = await event_store(self._store).publish_in(connection, publish)
+        return said or Published(False, publish.event.id)
+
+    async def _move_arrival(self, arrival: EventArrival) -> Published | None:
+        """Match an event that was published inside a caller's transaction, and publish it; None:
+        another process does."""
+        store = self._store
+        if not isinstance(store, EventArrivals):
+            return None
+        channels = msgspec.json.decode(arrival.channels, type=tuple[str, ...])
+        parsed = cache(lambda: _parsed(arrival.body))
+        about = (arrival.tenant, arrival.type, arrival.body, channels, arrival.key, parsed)
+        while True:
+            versions, targets = await self._matched(asked := _Asked(*about), await self._types())
+            publish = self._made(asked, targets, {}, versions)
+            event = replace(publish.event, id=arrival.id, made_at_ms=arrival.made_at_ms)
+            headers, digest = arrival.headers, arrival.digest
+            publish = replace(publish, event=event, headers=headers, digest=digest)
+            said = await store.publish_arrival(arrival.number, publish)
+            if said is None or not said.moved:
+                return said
+            self._forget(arrival.tenant)
+
     def _asked(
         self, name: str, body: object, tenant: str, key: str | None, channels: Sequence[str]
     ) -> _Asked:
@@ -186,26 +236,41 @@ class EventVerbs:
         parsed = cache(lambda: _parsed(written))
         return _Asked(tenant, check_type(name), written, listed, checked("key", key or ""), parsed)
 
-    async def _publish(self, asked: _Asked, carried: Mapping[str, str]) -> EventReceipt:
-        store = event_store(self._store)
+    async def _publish(
+        self, asked: _Asked, carried: Mapping[str, str], store_it: "StoreIt | None" = None
+    ) -> EventReceipt:
+        store_it = store_it or event_store(self._store).publish
         for _ in range(AGAIN_MAX):
-            catalogue = self._catalogue
-            if catalogue is None:
-                catalogue = self._catalogue = Catalogue(await store.event_types())
+            catalogue = await self._types()
             problems = _problems(catalogue, asked)
-            matcher = await self._matcher(asked.tenant)
-            now_ms = self._store.clock.now_ms()
-            targets = matcher.match(asked.type, frozenset(asked.channels), asked.parsed, now_ms)
-            publish = self._made(asked, targets, carried, (matcher.version, catalogue.version))
-            said = await store.publish(publish)
+            versions, targets = await self._matched(asked, catalogue)
+            publish = self._made(asked, targets, carried, versions)
+            said = await store_it(publish)
             if not said.moved:
                 return _receipt(asked, publish, said, problems)
-            self._matchers.pop(asked.tenant, None)
-            self._catalogue = None
+            self._forget(asked.tenant)
         raise Overloaded(
             f"the endpoints of tenant {asked.tenant!r} change all the time: nothing was stored; "
             "publish it again"
         )
+
+    async def _types(self) -> Catalogue:
+        if self._catalogue is None:
+            self._catalogue = Catalogue(await event_store(self._store).event_types())
+        return self._catalogue
+
+    async def _matched(
+        self, asked: _Asked, catalogue: Catalogue
+    ) -> tuple[tuple[int, int], tuple[EventTarget, ...]]:
+        """The endpoints that get an event, and the versions of the sets that say so."""
+        matcher, now_ms = await self._matcher(asked.tenant), self._store.clock.now_ms()
+        targets = matcher.match(asked.type, frozenset(asked.channels), asked.parsed, now_ms)
+        return (matcher.version, catalogue.version), targets
+
+    def _forget(self, tenant: str) -> None:
+        """A set has changed: read it again."""
+        self._matchers.pop(tenant, None)
+        self._catalogue = None
 
     async def _matcher(self, tenant: str) -> Matcher:
         known = self._matchers.get(tenant)

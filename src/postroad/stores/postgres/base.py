@@ -79,6 +79,7 @@ class PostgresBase(Statements):
             self.address, self.bell, self._counts, clock, chance, self.tasks
         )
         self._arrivals = asyncio.Event()
+        self.events_arrived = asyncio.Event()
         self._open = False
         self._reaped: dict[int, int] = {}
         """How often each owner of this process has learnt that its lanes were taken away."""
@@ -191,6 +192,7 @@ class PostgresBase(Statements):
 
     def _arrived(self) -> None:
         self._arrivals.set()
+        self.events_arrived.set()
 
     async def _move(self) -> None:
         """Move arrivals to their rungs, in any process that listens."""

@@ -5,11 +5,12 @@ from typing import Final
 
 from postroad.model.endpoint import EndpointRow, MoveState
 from postroad.model.entities import LaneKey
-from postroad.model.event import Publish, Published
+from postroad.model.event import EventArrival, Publish, Published
 from postroad.model.event_types import EventType
 from postroad.model.webhook import HookRow
 from postroad.stores.events import EventTables, type_row
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
+from postroad.stores.postgres.callers import CallerStatement
 from postroad.stores.statements import Value
 
 
@@ -17,6 +18,7 @@ class PublishAnswer(StoreAnswer, frozen=True):
     """What became of a publish. `digest`: of the first use of its key, when this is not it."""
 
     moved: bool = False
+    busy: bool = False
     id: int = 0
     first: int = 0
     matched: int = 0
@@ -31,6 +33,10 @@ class MoveAnswer(StoreAnswer, frozen=True):
 
 ANSWER: Final = decoder(PublishAnswer)
 MOVED: Final = decoder(MoveAnswer)
+ARRIVE: Final = CallerStatement(
+    "event_arrive",
+    ("bigint", "text", "text", "bytea", "bytea", "bigint", "text", "bytea", "bytea"),
+)
 
 
 class PostgresEvents(EventTables, PostgresBase):
@@ -60,20 +66,47 @@ class PostgresEvents(EventTables, PostgresBase):
 
     async def publish(self, publish: Publish) -> Published:
         """Store an event and its messages."""
-        event, to = publish.event, publish.targets
-        about = (event.id, event.tenant, event.type, event.body, event.channels, event.made_at_ms)
-        numbers = (event.first, event.last, event.matched)
-        versions = (publish.endpoints_version, publish.types_version)
-        columns = [[each.lane for each in to], [each.queue for each in to]]
-        columns.append([each.order_group for each in to])
-        key = (publish.key, publish.digest, *map(literal, columns), publish.headers)
-        values = (*about, *numbers, *versions, *key)
+        values = _publish_values(publish)
         text = await self._one(self._accept, "publish", "publish", *values)
+        return _published(publish, self._read_answer(text, ANSWER))
+
+    async def publish_in(self, connection: object, publish: Publish) -> None:
+        """Store an event if the caller's transaction commits; it is matched after that."""
+        self._check_open()
+        event = publish.event
+        about = (event.id, event.tenant, event.type, event.body, event.channels, event.made_at_ms)
+        values = (*about, publish.key, publish.digest, publish.headers)
+        _ = await ARRIVE.run(connection, values)  # it is always stored
+
+    async def event_arrivals(self, limit: int) -> list[EventArrival]:
+        """The oldest events that arrived in callers' transactions."""
+        return [EventArrival(*row) for row in await self.select("events", "event_arrivals", limit)]
+
+    async def publish_arrival(self, number: int, publish: Publish) -> Published | None:
+        """Publish one of them."""
+        values = (number, *_publish_values(publish))
+        text = await self._one(self._accept, "publish", "publish_arrival", *values)
         said = self._read_answer(text, ANSWER)
-        if said.moved or said.digest:
-            digest = bytes.fromhex(said.digest)
-            return Published(said.moved, said.id, said.first, said.matched, digest)
-        return Published(False, event.id, event.first, event.matched)
+        return None if said.busy else _published(publish, said)
+
+
+def _publish_values(publish: Publish) -> tuple[Value, ...]:
+    event, to = publish.event, publish.targets
+    about = (event.id, event.tenant, event.type, event.body, event.channels, event.made_at_ms)
+    numbers = (event.first, event.last, event.matched)
+    versions = (publish.endpoints_version, publish.types_version)
+    lanes, queues = literal(each.lane for each in to), literal(each.queue for each in to)
+    order_groups = literal(each.order_group for each in to)
+    key = (publish.key, publish.digest, lanes, queues, order_groups, publish.headers)
+    return (*about, *numbers, *versions, *key)
+
+
+def _published(publish: Publish, said: PublishAnswer) -> Published:
+    if said.moved or said.digest:
+        digest = bytes.fromhex(said.digest)
+        return Published(said.moved, said.id, said.first, said.matched, digest)
+    event = publish.event
+    return Published(False, event.id, event.first, event.matched)
 
 
 def _values(row: EndpointRow, hook: HookRow) -> tuple[Value, ...]:

@@ -13,14 +13,14 @@ from postroad.ports.bell import LEAVE
 from postroad.stores.bell import Ring
 from postroad.stores.events import TYPES, EventTables, type_row
 from postroad.stores.sqlite import control, inbox, recording
-from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
+from postroad.stores.sqlite.joining import SqliteJoining
 
 WANTED_MS: Final = 5_000
 """How long nobody claims a lane that was asked for."""
 
 
-class SqliteEvents(EventTables, SqliteBase):
+class SqliteEvents(EventTables, SqliteJoining):
     """Stores endpoints, event types and events."""
 
     async def endpoint_put(self, row: EndpointRow, hook: HookRow) -> bool:
@@ -43,6 +43,13 @@ class SqliteEvents(EventTables, SqliteBase):
             return queue is not None
 
         return await self.write("events", drop, durable=True)
+
+    async def publish_in(self, connection: object, publish: Publish) -> Published:
+        """Store an event and its messages as part of the caller's transaction."""
+        with self._inside(connection) as (db, caller):
+            said = _publish(db, publish)
+        caller.rings += db.rings
+        return said
 
     async def event_type_put(self, kinds: Sequence[EventType]) -> None:
         """Store event types."""

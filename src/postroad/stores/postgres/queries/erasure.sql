@@ -42,6 +42,8 @@ update postroad.erasure e set step = $2, step_at = $3, waits_for = 0
                     where q.tenant = e.tenant and a.accepted_at <= e.asked_at and e.recipient <> ''
                       and position('"postroad-to":'::bytea in a.headers) > 0
                       and convert_from(a.headers, 'UTF8')::json ->> 'postroad-to' = e.recipient)
+   and not exists (select from postroad.event_arrival a
+                    where a.tenant = e.tenant and a.made_at <= e.asked_at and e.recipient = '')
 returning 1
 
 -- name: erasure_note

@@ -59,3 +59,17 @@ select postroad.publish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
 -- name: set_raise
 -- Raise the version of a set.
 select postroad.raise_set($1)
+
+-- name: event_arrive
+-- Store an event in a caller's transaction.
+select postroad.event_arrive($1, $2, $3, $4, $5, $6, $7, $8, $9)
+
+-- name: event_arrivals
+-- List the oldest events that arrived in callers' transactions.
+select number, id, tenant, type, body, channels, made_at, key, digest, headers
+  from postroad.event_arrival order by number limit $1
+
+-- name: publish_arrival
+-- Publish an event that arrived in a caller's transaction.
+select postroad.publish_arrival($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
+  $15::text::bigint[], $16::text::bigint[], $17::text::int[], $18)

@@ -99,7 +99,7 @@ begin
                   else v_floor end,
     'surplus', v_share.surplus,
     'owned', exists (select from process where owning),
-    'arrivals', exists (select from arrival));
+    'arrivals', exists (select from arrival) or exists (select from event_arrival));
 end $$;
 
 -- The lanes that are ready at these levels and from when on, where their rows lie, and when the next one of

@@ -155,6 +155,46 @@ begin
   return v_said;
 end $$;
 
+-- Store an event in the caller's transaction; the ring is heard if it commits.
+create or replace function event_arrive(
+  p_id bigint, p_tenant text, p_type text, p_body bytea, p_channels bytea, p_made bigint, p_key text, p_digest bytea,
+  p_headers bytea)
+returns boolean language plpgsql set search_path = postroad, pg_temp as $$
+begin
+  insert into event_arrival (id, tenant, type, channels, made_at, key, digest, headers, body)
+  values (p_id, p_tenant, p_type, p_channels, p_made, p_key, p_digest, p_headers, p_body);
+  perform pg_notify('postroad', '{"arrivals": true}');
+  return true;
+end $$;
+
+-- Publish an event that arrived in a caller's transaction, and delete it here. `busy`: another process has it, or an
+-- older one of its tenant waits; so the order of each tenant is kept. A repetition of a key is dropped; with another
+-- body its sender cannot be told any more, and it is stored without messages: `digest` says so.
+create or replace function publish_arrival(
+  p_number bigint, p_id bigint, p_tenant text, p_type text, p_body bytea, p_channels bytea, p_made bigint,
+  p_first bigint, p_last bigint, p_matched int, p_endpoints bigint, p_types bigint, p_key text, p_digest bytea,
+  r_lane bigint[], r_queue bigint[], r_order_group int[], m_headers bytea)
+returns json language plpgsql set search_path = postroad, pg_temp set jit = off as $$
+declare
+  v_said json;
+begin
+  perform from event_arrival where number = p_number for update skip locked;
+  if not found or exists (select from event_arrival where tenant = p_tenant and number < p_number) then
+    return json_build_object('now', now_ms(), 'busy', true);
+  end if;
+  v_said := publish(p_id, p_tenant, p_type, p_body, p_channels, p_made, p_first, p_last, p_matched, p_endpoints,
+                    p_types, p_key, p_digest, r_lane, r_queue, r_order_group, m_headers);
+  if v_said ->> 'moved' is not null then
+    return v_said;
+  end if;
+  if v_said ->> 'digest' <> encode(p_digest, 'hex') then
+    insert into event (id, tenant, type, channels, made_at, first_message, last_message, matched, body)
+    values (p_id, p_tenant, p_type, p_channels, p_made, 0, 0, 0, p_body);
+  end if;
+  delete from event_arrival where number = p_number;
+  return v_said;
+end $$;
+
 -- Delete expired keys, and events past their retention (a day at least, as long as keys hold) that no message of
 -- theirs can need any more: none is unfinished, dead, or kept. Replays that ended go after the same time. Ids begin at 1704067200000 ms.
 create or replace function forget_events(p_history_ms bigint, p_limit int) returns int language plpgsql

@@ -61,6 +61,22 @@ create table event_key (
 );
 create index event_key_expiry on event_key (expires_at);
 
+-- Events that were published inside a caller's own transaction. They are matched when they are moved from here, the
+-- oldest of each tenant first.
+create table event_arrival (
+  number   bigint generated always as identity primary key,
+  id       bigint not null,
+  tenant   text not null,
+  type     text not null,
+  channels bytea not null,
+  made_at  bigint not null,
+  key      text not null,
+  digest   bytea not null,
+  headers  bytea not null,
+  body     bytea not null
+);
+create index event_arrival_tenant on event_arrival (tenant, number);
+
 -- A message of an event that a replay made; those of the publish are the event's range. It goes with its event.
 create table event_message (
   event_id   bigint not null,
