@@ -125,8 +125,8 @@ DO = (
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ACCESS = {"auth", "tls", "shape", "transform"}
 ELSEWHERE = {
-    "/v1/endpoints": ACCESS,
-    "/v1/endpoints/{id}": ACCESS,
+    "/v1/endpoints": {*ACCESS, "expires_in"},
+    "/v1/endpoints/{id}": {*ACCESS, "expires_in"},
     "/v1/webhooks": ACCESS,
     "/v1/messages": {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
@@ -135,7 +135,8 @@ ELSEWHERE = {
     "/v1/tokens": {"role"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
-and read back in test_roles.py; what authorizes and shapes webhooks, in tests/ways."""
+and read back in test_roles.py; what authorizes and shapes webhooks, in tests/ways; when endpoints
+end, in tests/events."""
 
 
 def of_a_body() -> dict[str, Route]:

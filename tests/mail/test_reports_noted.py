@@ -101,6 +101,19 @@ async def test_a_message_says_what_came_back_about_it(tmp_path: Path) -> None:
         assert said.sentence.endswith("complaint.")
 
 
+async def test_a_complaint_that_names_nobody_is_about_whom_the_mail_was_for(tmp_path: Path) -> None:
+    async with sent(tmp_path, 2) as (road, paths):
+        redacted = (
+            arf(ANN).replace(b"Original-Rcpt-To", b"X-Was").replace(b"\r\nTo: <ann", b"\r\nX: <ann")
+        )
+        forged = paths[0].replace(paths[0][5], "a" if paths[0][5] != "a" else "b", 1)
+        said = await road.suppressions.take_report(redacted, to=forged)
+        assert (said.reports, said.ignored) == (1, 1)
+        said = await road.suppressions.take_report(redacted, to=paths[0])
+        assert (said.suppressed, said.ignored) == (1, 0)
+        assert await reasons(road) == ["complaint"]
+
+
 async def test_a_complaint_is_the_last_word_about_a_campaigns_recipient(tmp_path: Path) -> None:
     from postroad.model.credential import CredentialSpec
     from tests.campaigns.stories import write_csv

@@ -86,6 +86,8 @@ class MailReports:
         suppressed = ignored = 0
         for report in reports:
             number, address = self._known(report, to)
+            if not report.recipients:
+                number, address = await self._redacted(report, to)
             known = await self._settled(number, address, report, tenant) if address else None
             if known is None:
                 ignored += 1
@@ -104,6 +106,25 @@ class MailReports:
                 if self._links.is_for(reference, address := list_address(recipient)):
                     return number or 0, address
         return 0, ""
+
+    async def _redacted(self, report: MailReport, to: str) -> tuple[int, str]:
+        """The same of a complaint that names nobody, as some providers send it: the reference is
+        for the recipient that we have stored."""
+        for reference in _references((to, *report.marks)):
+            number = self._links.number(reference)
+            if number is None:
+                continue
+            address = list_address(await self._recipient(number))
+            if self._links.is_for(reference, address):
+                return number, address
+        return 0, ""
+
+    async def _recipient(self, number: int) -> str:
+        if number >= 0:
+            return (await self._store.recipients_of([number])).get(number, "")
+        campaign, n = campaign_row(number)
+        rows = await self._campaigns.page(campaign, None, n - 1, 1)
+        return rows[0].recipient if rows and rows[0].n == n else ""
 
     async def _settled(
         self, number: int, address: str, report: MailReport, tenant: str | None
