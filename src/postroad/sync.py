@@ -27,6 +27,7 @@ from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, Retr
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
 from postroad.verbs.blocking import (
+    BlockingAttachments,
     BlockingAudit,
     BlockingCampaigns,
     BlockingCredentials,
@@ -40,6 +41,7 @@ from postroad.verbs.blocking import (
     BlockingMailboxes,
     BlockingMessages,
     BlockingPrivacy,
+    BlockingReplays,
     BlockingRollups,
     BlockingRules,
     BlockingSuppressions,
@@ -87,6 +89,8 @@ class Face(ABC):
     endpoints = VerbGroup(BlockingEndpoints)
     event_types = VerbGroup(BlockingEventTypes)
     events = VerbGroup(BlockingEvents)
+    replays = VerbGroup(BlockingReplays)
+    attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)

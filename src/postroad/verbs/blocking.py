@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
@@ -18,6 +19,7 @@ from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
@@ -146,6 +148,10 @@ class BlockingEndpoints(Verbs):
     list, change = blocking(EndpointAdmin.list), blocking(EndpointAdmin.change)
     enable, disable = blocking(EndpointAdmin.enable), blocking(EndpointAdmin.disable)
     rotate, delete = blocking(EndpointAdmin.rotate), blocking(EndpointAdmin.delete)
+    recover = blocking(EndpointAdmin.recover)
+    stats = blocking(EndpointAdmin.stats)
+    rules = blocking(EndpointAdmin.rules)
+    set_rules = blocking(EndpointAdmin.set_rules)
 
 
 class BlockingEventTypes(Verbs):
@@ -162,6 +168,21 @@ class BlockingEvents(Verbs):
 
     publish, list = blocking(EventVerbs.publish), blocking(EventVerbs.list)
     get, publish_in = blocking(EventVerbs.get), blocking(EventVerbs.publish_in)
+
+
+class BlockingReplays(Verbs):
+    """Start, watch, pause and cancel replays."""
+
+    start, get = blocking(ReplayVerbs.start), blocking(ReplayVerbs.get)
+    list, pause = blocking(ReplayVerbs.list), blocking(ReplayVerbs.pause)
+    resume, cancel = blocking(ReplayVerbs.resume), blocking(ReplayVerbs.cancel)
+
+
+class BlockingAttachments(Verbs):
+    """Store files that mails refer to."""
+
+    put, get = blocking(Attachments.put), blocking(Attachments.get)
+    list, remove = blocking(Attachments.list), blocking(Attachments.remove)
 
 
 class BlockingCampaigns(Verbs):
