@@ -84,5 +84,5 @@ def _hour(one: EndpointHour) -> dict[str, Any]:
         "endpoint_id": one.queue,
         "at": one.at_ms,
         **dict(zip(COUNTS, one.counts, strict=True)),
-        **dict(zip(("succeeded", "failing", "failed", "error"), spell, strict=True)),
+        **dict(zip(("succeeded", "failing", "failed_at", "error"), spell, strict=True)),
     }

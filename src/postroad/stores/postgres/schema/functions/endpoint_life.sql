@@ -89,9 +89,9 @@ begin
   update endpoint e
      set failing_since = case when m.failing = 0 then 0 when m.succeeded or e.failing_since = 0 then m.failing
                               else e.failing_since end,
-         failed_at = greatest(e.failed_at, m.failed), error = m.error
+         failed_at = greatest(e.failed_at, m.failed_at), error = m.error
     from json_to_recordset(p_hours)
-         as m(endpoint_id bigint, succeeded boolean, failing bigint, failed bigint, error text)
+         as m(endpoint_id bigint, succeeded boolean, failing bigint, failed_at bigint, error text)
    where e.queue_id = m.endpoint_id and (e.failing_since > 0 or m.failing > 0);
   return 0;
 end $$;

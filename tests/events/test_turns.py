@@ -1,0 +1,65 @@
+"""Turns of an endpoint's life on both databases: who may do what, and what the operator is told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from postroad import Postroad
+from postroad.model.endpoint import OPERATOR
+from postroad.model.errors import BadInput, Conflict
+from tests.webhook.conftest import Receiver
+
+HOOK = "http://127.0.0.1:9/hook"
+
+
+async def told(road: Postroad) -> list[dict[str, Any]]:
+    """The operational events that are stored, the oldest first."""
+    page = await road.events.list(tenant=OPERATOR)
+    found = [await road.events.get(one.id, tenant=OPERATOR) for one in page.events]
+    return [json.loads(one.body) for one in reversed(found)]
+
+
+async def test_an_endpoint_that_fails_is_told_of_disabled_and_recovers(
+    road: Postroad, receiver: Receiver
+) -> None:
+    ops = await road.endpoints.create(receiver.url("/status/200") + "?ops", tenant=OPERATOR)
+    made = await road.endpoints.create(receiver.url("/status/500"))
+    await road.endpoints.set_rules(notice_after_s=0, disable_after_s=0.001)
+    for number in range(2):
+        await road.publish("order.paid", number)
+        await road.run(until_idle=True)
+    facts = await road.endpoints.get(made.id)
+    assert (facts.state, facts.disabled_by, facts.health) == ("disabled", "itself", "failing")
+    assert "500" in facts.last_error
+    assert (await road.endpoints.stats(made.id)).total.tries == {"failed": 2}
+    await road.endpoints.change(made.id, url=receiver.url("/status/200") + "?mended")
+    await road.endpoints.enable(made.id)
+    await road.publish("order.paid", 3)
+    await road.run(until_idle=True)
+    assert (await road.endpoints.get(made.id)).health == "healthy"
+    types = ["endpoint.failing", "endpoint.disabled", "endpoint.recovered"]
+    assert [one["type"] for one in await told(road)] == types
+    assert {one["endpoint"] for one in await told(road)} == {made.id}
+    await road.run(until_idle=True)
+    assert (await road.endpoints.stats(ops.id, tenant=OPERATOR)).total.tries == {"delivered": 3}
+
+
+async def test_what_an_operator_disabled_its_owner_cannot_enable(road: Postroad) -> None:
+    made = await road.endpoints.create(HOOK)
+    await road.endpoints.disable(made.id, by="operator", reason="abuse")
+    with pytest.raises(Conflict, match="operator"):
+        await road.endpoints.enable(made.id)
+    assert (await road.endpoints.disable(made.id)).disabled_by == "operator"
+    assert (await road.endpoints.enable(made.id, by="operator")).state == "enabled"
+    (event,) = await told(road)
+    assert (event["disabled_by"], event["reason"]) == ("operator", "abuse")
+
+
+async def test_operational_events_make_no_circle(road: Postroad) -> None:
+    """Nobody publishes to the operator, and nothing is told about the operator's own endpoints."""
+    with pytest.raises(BadInput, match="operational"):
+        await road.publish("endpoint.failing", {}, tenant=OPERATOR)
+    made = await road.endpoints.create(HOOK, tenant=OPERATOR)
+    await road.endpoints.disable(made.id, tenant=OPERATOR)
+    assert await told(road) == []
