@@ -41,6 +41,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "rollup": {"step": 10},
     "audit": {"outcome": "cut"},
     "endpoint": {"state": "disabled", "disabled_by": "itself"},
+    "replay": {"state": "paused"},
     "event_type": {"warn": 1, "archived": 1},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""

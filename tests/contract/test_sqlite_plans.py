@@ -17,6 +17,9 @@ from tests.contract.rigs import SqliteRig
 
 # Queries that may walk a whole table, or sort, each with the reason why that is no harm.
 WALKS: Final = {
+    "event_pair": "the only row is its answer",
+    "replays_retain": "once an hour, over replays, which people start",
+    "replays_running": "over an index of those that run",
     "endpoints_of": "the walk is over the queues that are asked for",
     "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
