@@ -63,6 +63,7 @@ class BlockingMessages(Verbs):
 
     list, body = blocking(Messages.list), blocking(Messages.body)
     send_again = blocking(Messages.send_again)
+    settle = blocking(Messages.settle)
 
 
 class BlockingLanes(Verbs):
@@ -168,6 +169,7 @@ class BlockingEvents(Verbs):
 
     publish, list = blocking(EventVerbs.publish), blocking(EventVerbs.list)
     get, publish_in = blocking(EventVerbs.get), blocking(EventVerbs.publish_in)
+    unmatched = blocking(EventVerbs.unmatched)
 
 
 class BlockingReplays(Verbs):
