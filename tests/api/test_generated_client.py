@@ -87,6 +87,7 @@ def test_every_type_is_read_and_written_unchanged(client: ModuleType) -> None:
         "CsvFile",
         "SuppressionsFile",
         "OneClick",
+        "ProviderEvent",
         "ReturnedMail",
     }
     for name, schema in schemas.items():

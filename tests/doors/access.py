@@ -93,7 +93,7 @@ DOORS = (
     Door(
         "an egress proxy",
         proxied,
-        ("model/egress.py:PLACE", "model/egress.py:_host", "model/egress.py:read_proxy"),
+        ("model/egress.py:PLACE", "model/egress.py:read_proxy"),
         frames=(BARE, (b"http://", b":1"), (b"http://[", b"]:1"), (b"a=http://u:", b"@h:1")),
         size=2_048,
     ),

@@ -1,5 +1,6 @@
 """What mail servers answer, what domains say about their mail, and what mails are made of."""
 
+from postroad.model.blobs import NAME
 from postroad.model.errors import BadInput
 from postroad.model.relay import read_relay
 from postroad.transports.smtp.answers import _queue_id, judge
@@ -14,6 +15,7 @@ from postroad.transports.smtp.mta_sts import read_id, read_policy
 from postroad.transports.smtp.prepared import read_prepared
 from postroad.transports.smtp.replies import BadReply, ReplyReader, SmtpReply
 from postroad.transports.smtp.routes import site_of
+from postroad.verbs.campaign_drafts import attachments_of
 from tests.doors.shape import BARE, Door, in_pieces
 
 SMTP = "transports/smtp"
@@ -64,6 +66,12 @@ def by_bytes(data: bytes) -> None:
     in_pieces(lambda: lambda piece: len(reader.read(piece, 3)) >= 3, data)
 
 
+def attachments(data: bytes) -> None:
+    text = data.decode("latin-1")
+    assert not NAME.fullmatch(f"blob_{text}")
+    _ = attachments_of([{"id": text, "name": text[:100]}])
+
+
 def names(*found: str) -> tuple[str, ...]:
     """Of one file, as `file:NAME`."""
     file, *inside = found
@@ -71,6 +79,12 @@ def names(*found: str) -> tuple[str, ...]:
 
 
 DOORS = (
+    Door(
+        "attachments that a campaign refers to",
+        attachments,
+        ("model/blobs.py:NAME", "verbs/campaign_drafts.py:attachments_of"),
+        raises=(BadInput,),
+    ),
     Door(
         "replies of a mail server",
         replies,

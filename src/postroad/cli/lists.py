@@ -12,7 +12,7 @@ from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
-COLUMNS = ("id", "queue~~", "recipient~", "state", "level#", "accepted", "why~")
+COLUMNS = ("id", "queue~~", "state", "level#", "accepted", "why~")
 
 
 class ListOptions(SharedOptions, frozen=True):
@@ -46,8 +46,7 @@ def messages(
     rows = [
         (
             row["id"],
-            row["queue"],
-            row["recipient"],
+            " ".join(filter(None, (row["queue"], row["recipient"]))),
             row["state"],
             row["level"],
             when(row["accepted_at_ms"]),
