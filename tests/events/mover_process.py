@@ -11,8 +11,14 @@ from postroad.model.errors import Conflict, StoreError
 from tests.events.publisher_process import Ledger, make_road
 
 
-async def publish(road: Postroad, ledger: Ledger, end: int) -> None:
+def made(moves: Path) -> int:
+    return len(moves.read_text().splitlines())
+
+
+async def publish(road: Postroad, ledger: Ledger, end: int, moves: Path) -> None:
     for number in range(end):
+        while made(moves) < 3 * number // end:  # two moves in their midst
+            await asyncio.sleep(0.02)
         while number not in ledger.known:
             with suppress(StoreError):
                 said = await road.publish("order.paid", {"n": number}, key=str(number))
@@ -34,15 +40,16 @@ async def move(road: Postroad, url: str, moves: Path) -> None:
 
 
 async def main(dsn: str, url: str, ledger: str, place: str, of: str, end: str) -> None:
+    moves = Path(f"{ledger}.moves")
     while True:
         with suppress(StoreError):
             async with make_road(dsn) as road, asyncio.TaskGroup() as tasks:
                 road.hears_signals = False
                 tasks.create_task(road.run())
                 if int(place) == 0:
-                    tasks.create_task(publish(road, Ledger(Path(ledger)), int(end)))
+                    tasks.create_task(publish(road, Ledger(Path(ledger)), int(end), moves))
                 if int(place) == int(of) - 1:
-                    tasks.create_task(move(road, url, Path(f"{ledger}.moves")))
+                    tasks.create_task(move(road, url, moves))
         await asyncio.sleep(0.1)
 
 

@@ -39,6 +39,7 @@ def move_kills(dsn: str, receiver: Receiver, folder: Path, story: MoveStory) -> 
     asyncio.run(_prepare(dsn, url))
     ledger, rng, kills = folder / "ledger", Random(story.seed), 0
     ledger.touch()
+    Path(f"{ledger}.moves").touch()
     words = (url, ledger)
     running = [_start(dsn, *words, place, story) for place in range(story.processes)]
     try:
@@ -86,6 +87,3 @@ def _judge(report: MoveReport, story: MoveStory, receiver: Receiver) -> None:
     # One try of an ordered queue is under way at a time: each kill leaves one unknown at most.
     if report.repeats > story.kills + story.processes:
         report.breaches.append(f"{report.repeats} repeats")
-    servers = {entry["headers"]["host"] for entry in entries}
-    if len(servers) != 2:
-        report.breaches.append(f"all went to {servers}")

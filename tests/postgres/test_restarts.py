@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from postroad import Message, Postroad
+from postroad.model.errors import StoreUnavailable
 from tests.servers.postgres import ELSEWHERE, PrivatePostgres
 
 RESTARTS = 4
@@ -20,6 +21,18 @@ def own_server() -> Iterator[PrivatePostgres]:
             yield own
 
 
+async def sent(road: Postroad, turn: int) -> None:
+    """A road whose server was just restarted says that it is away, until it has looked again."""
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            try:
+                _ = await road.send("job", turn)
+            except StoreUnavailable:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
 async def outlives(server: PrivatePostgres, dsn: str) -> None:
     """Run a road while its server is restarted; raises what ended it."""
     came = asyncio.Queue[int]()
@@ -31,7 +44,7 @@ async def outlives(server: PrivatePostgres, dsn: str) -> None:
 
         running = asyncio.create_task(road.run())
         for turn in range(RESTARTS):
-            await road.send("job", turn)
+            await sent(road, turn)
             got = asyncio.create_task(came.get())
             await asyncio.wait((running, got), timeout=WAIT_S, return_when=asyncio.FIRST_COMPLETED)
             if running.done():

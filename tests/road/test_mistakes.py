@@ -103,7 +103,10 @@ def test_a_limit_and_a_webhook_of_the_wrong_type_are_refused_by_name(
     bad: list[tuple[dict[str, Any], str]] = [
         ({"secrets": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, "give a list"),
         ({"headers": {"x-shop": number}}, "'x-shop': its name and its value must be texts"),
-        ({"retries": 3}, "set: there is no retries=: give url, tenant, secrets, headers"),
+        (
+            {"retries": 3},
+            "set: there is no retries=: give url, tenant, auth, tls, shape, transform, secrets, headers",
+        ),
     ]
 
     async def story() -> None:

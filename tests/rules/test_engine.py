@@ -154,15 +154,15 @@ def test_several_answers_within_a_time_are_needed_also_over_a_restart() -> None:
         await put(world, "reject", count=3, within=3_600)
         numbers = await fill(world, HELD, 1)
         world.start("one")
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.2)
         await world.stop("one")
         numbers += await fill(world, HELD, 1)
         world.start("two")
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.2)
         told = [await world.client.explain(to_text(number)) for number in numbers]
         assert {one.state for one in told} == {State.waiting}
         numbers += await fill(world, HELD, 1)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.2)
         last = await world.client.explain(to_text(numbers[-1]))
         assert (last.state, last.reason) == (State.dead, "rejected")
         assert last.tries[-1].error == "451 4.7.1 slow down [rule busy]"
