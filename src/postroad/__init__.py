@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from postroad.model.hubs import KnownHub
     from postroad.model.ladder import Exponential, Steps
     from postroad.model.limits import Limits
+    from postroad.model.mail_settings import MailSettings
     from postroad.model.tenant_limits import TenantLimits
     from postroad.model.webhook import HeaderNames, WebhookRules
     from postroad.transports.job import Message
@@ -37,6 +38,7 @@ __all__ = [
     "HubClient",
     "KnownHub",
     "Limits",
+    "MailSettings",
     "Message",
     "OAuthClient",
     "Postroad",
@@ -65,6 +67,7 @@ MODULES: Final = {
     "model.hubs": ("KnownHub",),
     "model.ladder": ("Exponential", "Steps"),
     "model.limits": ("Limits",),
+    "model.mail_settings": ("MailSettings",),
     "model.tenant_limits": ("TenantLimits",),
     "model.webhook": ("HeaderNames", "WebhookRules"),
     "transports.job": ("Message",),

@@ -141,7 +141,7 @@ class Postroad:
         self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules, limits = self.settings.webhooks, self.settings.tenants
-        own = webhook_transport(store, keys, rules, store.clock, parts.resolve)
+        own = webhook_transport(store, keys, rules, self.registry.transforms, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         allowance = self._allowance = Allowance(store, limits, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)

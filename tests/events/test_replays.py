@@ -22,7 +22,7 @@ from postroad.model.errors import (
     UnknownQueue,
 )
 from postroad.model.ids import IdSequence
-from postroad.model.replay import NothingToReplay, ReplaySlice, UnknownReplay
+from postroad.model.replay import NothingToReplay, ReplayJob, ReplaySlice, UnknownReplay
 from postroad.ports.events import EventStore
 from postroad.ports.replays import ReplayStore
 from postroad.stores.sqlite.database import QUERIES
@@ -220,6 +220,27 @@ async def test_an_endpoint_that_is_disabled_pauses_its_replay_and_a_deleted_one_
     gone = await road.replays.get(replay.id)
     assert (gone.state, gone.replayed) == ("cancelled", 0)
     assert gone.ended_at_ms is not None
+
+
+async def test_an_endpoint_that_is_disabled_between_two_slices_pauses_its_replay(
+    road: Postroad, receiver: Receiver, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        await road.publish("order.paid", number)
+    made = await road.endpoints.create(ok(receiver, mark))
+    replay = await road.replays.start("missed", endpoint=made.id, rate="10/s")
+    step = EventWalk.step
+
+    async def disabled_after(walk: EventWalk, job: ReplayJob, *rest: Any) -> ReplaySlice:
+        if job.replayed:
+            await road.endpoints.disable(made.id)
+        return await step(walk, job, *rest)
+
+    monkeypatch.setattr(EventWalk, "step", disabled_after)
+    await road.run(until_idle=True)
+    stopped = await road.replays.get(replay.id)
+    assert stopped.state == "paused"
+    assert 0 < stopped.replayed < 30
 
 
 async def test_the_rate_is_kept_over_slices(road: Postroad) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
-from postroad.model.endpoint import OPERATOR
+from postroad.model.endpoint import OPERATOR, EndpointLife
+from postroad.model.endpoint_life import HOUR_MS, disabled_life
 from postroad.model.errors import BadInput, Conflict
 from tests.webhook.conftest import Receiver
 
@@ -51,6 +52,8 @@ async def test_what_an_operator_disabled_its_owner_cannot_enable(road: Postroad)
     with pytest.raises(Conflict, match="operator"):
         await road.endpoints.enable(made.id)
     assert (await road.endpoints.disable(made.id)).disabled_by == "operator"
+    with pytest.raises(Conflict, match="enable the endpoint instead"):
+        await road.resume(f"endpoint:{made.id}")
     assert (await road.endpoints.enable(made.id, by="operator")).state == "enabled"
     (event,) = await told(road)
     assert (event["disabled_by"], event["reason"]) == ("operator", "abuse")
@@ -60,6 +63,25 @@ async def test_operational_events_make_no_circle(road: Postroad) -> None:
     """Nobody publishes to the operator, and nothing is told about the operator's own endpoints."""
     with pytest.raises(BadInput, match="operational"):
         await road.publish("endpoint.failing", {}, tenant=OPERATOR)
+    for tenant in ("default", "evil"):  # their handlers could not tell who sent it
+        with pytest.raises(BadInput, match="the road alone sends to it"):
+            await road.send(OPERATOR, {"type": "endpoint.disabled"}, tenant=tenant)
     made = await road.endpoints.create(HOOK, tenant=OPERATOR)
     await road.endpoints.disable(made.id, tenant=OPERATOR)
     assert await told(road) == []
+
+
+async def test_what_disabled_an_endpoint_is_recovered_too(
+    road: Postroad, receiver: Receiver
+) -> None:
+    made = await road.endpoints.create(receiver.url("/status/410"))
+    await road.publish("order.paid", 1)
+    await road.run(until_idle=True)
+    facts = await road.endpoints.get(made.id)
+    assert (facts.state, facts.disabled_by) == ("disabled", "itself")
+    assert (await road.endpoints.recover(made.id, dry_run=True)).messages == 1
+
+
+def test_of_a_spell_that_a_killed_process_did_not_tell_the_last_hour_is_recovered() -> None:
+    life = disabled_life(EndpointLife(), "itself", "410 Gone", 10 * HOUR_MS)
+    assert life.spell_since_ms == 9 * HOUR_MS

@@ -30,6 +30,7 @@ EXPORTED = [
     "HubClient",
     "KnownHub",
     "Limits",
+    "MailSettings",
     "Message",
     "OAuthClient",
     "Postroad",

@@ -69,8 +69,14 @@ def test_a_policy_rejection_never_suppresses(lane: str) -> None:
             assert found is None or found.do is not RuleAction.suppress, (code, words)
 
 
+def test_whom_no_server_knows_is_suppressed_whatever_the_server() -> None:
+    found = first("smtp:example.com", "550 5.1.1 unknown")
+    assert found is not None
+    assert (found.name, found.do) == ("mail/no-such-mailbox", RuleAction.suppress)
+
+
 def test_other_lanes_and_answers_meet_none_of_them() -> None:
-    assert first("smtp:example.com", "550 5.1.1 unknown") is None
+    assert first("smtp:example.com", "550 5.2.1 closed") is None
     assert first(GMAIL, "451 4.3.0 try again") is None
     assert first("webhook:https://google.com", "421 4.7.28 x") is None
 
@@ -81,6 +87,7 @@ def test_every_rule_has_its_reason_and_a_name_of_its_own() -> None:
     assert all(rule.note for rule in rules)
     assert {rule.name.partition("/")[0] for rule in rules} == {
         "gmail",
+        "mail",
         "outlook",
         "yahoo",
         "twilio",

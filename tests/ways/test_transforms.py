@@ -45,6 +45,22 @@ async def test_a_transformation_makes_the_body_once_for_all_endpoints(
     assert calls[0] == "order.paid"
 
 
+async def test_a_server_has_the_transformations_of_its_program(
+    road: Postroad, stand: Stand
+) -> None:
+    theirs = Postroad("sqlite:///unused.db")
+
+    @theirs.transform("slim")
+    def slim(_kind: str, _body: dict[str, Any]) -> str:
+        return "slim"
+
+    road.registry.adopt(theirs.registry)  # as `postroad up --app` does
+    await road.endpoints.create(f"{stand.url}/a", transform="slim")
+    await road.publish("order.paid", {})
+    await road.run(until_idle=True)
+    assert [one.body for one in stand.got] == [b'"slim"']
+
+
 async def test_a_transformation_that_fails_costs_only_its_message(
     road: Postroad, stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

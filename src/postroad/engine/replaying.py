@@ -130,7 +130,6 @@ class ReplayWorker:
         self._log = log
         self._admit = admit
         """Raises TenantFull when a tenant has no room for more messages."""
-        self._targets: dict[int, Targets] = {}
         self._bell = asyncio.Event()
         self.idle = asyncio.Event()
         """No replay has work, in any process."""
@@ -157,7 +156,6 @@ class ReplayWorker:
         """Do a slice of each replay that is due; answers when to look again."""
         jobs = await self._store.replays_running()
         if not jobs:
-            self._targets.clear()
             self.idle.set()
             return IDLE_S
         self.idle.clear()
@@ -180,18 +178,15 @@ class ReplayWorker:
 
     async def _slice(self, job: ReplayJob, now_ms: int) -> None:
         count = slice_count(job.spec.rate)
+        # Read for each slice: an endpoint that was disabled pauses its replay.
+        to = await self._walk.targets(job)
         if job.spec.what is ReplayWhat.failed:
             step = ReplaySlice(job, self._owner, now_ms)
             done = await self._store.replay_failed(step, count)
         else:
-            to = self._targets.get(job.id)
-            if to is None:
-                to = self._targets[job.id] = await self._walk.targets(job)
             step = await self._walk.step(job, to, count, now_ms)
             step = msgspec.structs.replace(step, owner=self._owner)
             done = await self._store.replay_events(step)
-        if done.moved:
-            del self._targets[job.id]
         if done.ended:
             count = job.replayed + done.replayed
             self._log.info("replay done", replay=replay_id(job.id), replayed=count)

@@ -127,7 +127,7 @@ def judge(
 
 def disabled_life(life: EndpointLife, by: str, reason: str, now_ms: int) -> EndpointLife:
     """An endpoint's life from when it is disabled on. What has died since its spell began can be
-    recovered."""
+    recovered. A process that was killed has not told when it began: then of the last hour."""
     return replace(
         life,
         state=DISABLED,
@@ -135,7 +135,7 @@ def disabled_life(life: EndpointLife, by: str, reason: str, now_ms: int) -> Endp
         reason=reason,
         changed_at_ms=now_ms,
         noticed_at_ms=life.noticed_at_ms or (now_ms if by == ITSELF else 0),
-        spell_since_ms=life.failing_since_ms or now_ms,
+        spell_since_ms=life.failing_since_ms or (now_ms - (HOUR_MS if by == ITSELF else 0)),
         draining_since_ms=0,
     )
 

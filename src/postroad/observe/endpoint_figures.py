@@ -69,7 +69,7 @@ class EndpointFigures:
             tally.counts[TOOK + min(result.took_ms.bit_length(), TOOK_BUCKETS - 1)] += 1
         if result.kind is Kind.delivered:
             tally.succeeded, tally.failing_since_ms, tally.error = True, 0, ""
-        elif result.kind in FAILURES:
+        elif result.kind in FAILURES and not _is_held(result):
             tally.failing_since_ms = tally.failing_since_ms or now_ms
             tally.failed_at_ms, tally.error = now_ms, result.error
 
@@ -88,3 +88,8 @@ class EndpointFigures:
             )
             for place, one in sorted(tallies.items(), key=lambda item: item[0])
         ]
+
+
+def _is_held(result: Result) -> bool:
+    """Whether nothing was sent, and not because of the endpoint: a quota that no server told."""
+    return result.kind is Kind.quota and not result.status

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send
 from postroad.model.credential import BadCredential
+from postroad.model.endpoint import OPERATOR
 from postroad.model.errors import BadInput
 from postroad.model.hours import ZONE
 from postroad.model.recipients import RESERVED, SITE_MARK, TO, read_queue_name
@@ -25,7 +26,7 @@ class Addressing:
     def __init__(self, channels: Collection[ChannelTransport]) -> None:
         self._schemes = {one.channel.scheme: one for one in channels if one.channel.scheme}
         self._channels = {one.name: one for one in self._schemes.values()}
-        self._begins = RESERVED | self._schemes.keys() | self._channels.keys()
+        self._begins = {OPERATOR} | RESERVED | self._schemes.keys() | self._channels.keys()
 
     @property
     def transports(self) -> Collection[ChannelTransport]:
@@ -62,6 +63,8 @@ class Addressing:
         return [await self._routed(send) for send in sends]
 
     async def _routed(self, send: Send) -> Send:
+        if send.queue == OPERATOR:
+            raise BadInput(f"{OPERATOR!r} gets operational events: the road alone sends to it")
         transport = self.transport(send.queue)
         if transport is None:
             _no_credential(send)

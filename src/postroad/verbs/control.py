@@ -5,9 +5,11 @@ from typing import Literal, Unpack
 
 from postroad.model.control import Cancelled, CancelledAll, CancelState, MessageFilter
 from postroad.model.durations import Duration, seconds_of
+from postroad.model.endpoint import ENABLED, QUEUE_PREFIX, endpoint_number
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
+    Conflict,
     NotUncertain,
     UnknownLane,
     UnknownMessage,
@@ -20,6 +22,7 @@ from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.cancelling import CancelAll, LastTries
+from postroad.verbs.event_stores import event_store
 from postroad.verbs.known_queues import check_queue, unknown_queue
 from postroad.verbs.limits import LimitOptions
 
@@ -96,9 +99,20 @@ class Controls:
         self._tell("queue paused", queue, tenant)
 
     async def resume(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Resume a paused queue."""
+        """Resume a paused queue. A disabled endpoint's is resumed by enabling the endpoint."""
+        if queue.startswith(QUEUE_PREFIX):
+            await self._check_enabled(queue, tenant)
         await self._store.pause_queue(await self._queue(queue, tenant), paused=False)
         self._tell("queue resumed", queue, tenant)
+
+    async def _check_enabled(self, queue: str, tenant: str) -> None:
+        name = queue.removeprefix(QUEUE_PREFIX)
+        number = endpoint_number(name)
+        found = await event_store(self._store).endpoint_page(tenant, number - 1, 1)
+        life = found[0].row.life if found and found[0].row.id == number else None
+        if life is not None and life.state != ENABLED:
+            by = f" by {life.disabled_by}" if life.disabled_by else ""
+            raise Conflict(f"{name} is {life.state}{by}: enable the endpoint instead")
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Lift a queue's block."""

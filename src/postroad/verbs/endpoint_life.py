@@ -42,6 +42,7 @@ from postroad.verbs.sending import Sending
 AGAIN_MAX: Final = 10
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Find = Callable[[], Awaitable[EndpointEntry]]
+BEFORE_MS: Final = 60_000
 
 
 class EndpointRuleOptions(TypedDict, total=False):
@@ -200,8 +201,10 @@ class EndpointLives:
 
 
 def _spell_ms(entry: EndpointEntry) -> int:
-    """When the spell began that an endpoint is in, or was last disabled in."""
-    return entry.row.life.spell_since_ms or entry.row.life.failing_since_ms
+    """When the spell began that an endpoint is in, or was last disabled in. What began it has died
+    a moment before it was counted."""
+    since_ms = entry.row.life.spell_since_ms or entry.row.life.failing_since_ms
+    return max(0, since_ms - BEFORE_MS)
 
 
 def _check_by(by: str) -> None:

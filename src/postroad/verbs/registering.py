@@ -19,6 +19,7 @@ from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
 from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
 from postroad.transports.job import Job, body_reader, takes_message
+from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 
 F = TypeVar("F", bound=Handle)
@@ -44,6 +45,7 @@ class Registry:
     def __init__(self, handlers: HandlerTransport) -> None:
         self.functions = handlers
         self.timetables: list[Timetable] = []
+        self.transforms = Transforms()
 
     def handler(self, name: str, options: HandlerOptions) -> Callable[[F], F]:
         """Register a function, plain or async, as the handler of a queue."""
@@ -83,6 +85,7 @@ class Registry:
         for name, handler in other.functions.handlers.items():
             self._add(name, handler)
         self.timetables += other.timetables
+        self.transforms.adopt(other.transforms)
 
     def scheduler(
         self, store: object, clock: Clock, drafting: Drafting, log: Log

@@ -26,12 +26,12 @@ from postroad.model.webhook import (
     HookSecrets,
     WebhookRules,
 )
-from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, Endpoints, open_row, place
 from postroad.transports.webhook.requests import check_header, check_headers
 from postroad.transports.webhook.resolving import Resolve
 from postroad.transports.webhook.signing import Signer
+from postroad.transports.webhook.transforms import Transforms
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 from postroad.verbs.bounding import bounded
 from postroad.verbs.hook_access import (
@@ -101,10 +101,12 @@ class HookPage(Struct, frozen=True):
 
 
 def webhook_transport(
-    store: Store, ring: KeyRing, rules: WebhookRules, clock: Clock, resolve: Resolve | None
+    store: Store, ring: KeyRing, rules: WebhookRules, made: Transforms, resolve: Resolve | None
 ) -> WebhookTransport:
     """The webhook transport of a road."""
-    return WebhookTransport(rules, Endpoints(store, ring, rules, clock), clock, resolve=resolve)
+    clock = store.clock
+    endpoints = Endpoints(store, ring, rules, clock)
+    return WebhookTransport(rules, endpoints, clock, resolve=resolve, transforms=made)
 
 
 @bounded

@@ -36,7 +36,7 @@ class Transforms:
     """The transformations of a road, and what they made of the last events."""
 
     def __init__(self) -> None:
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self.functions: dict[str, Callable[..., Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
         self._made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._bytes = 0
@@ -45,19 +45,24 @@ class Transforms:
         """Register a function, plain or async, as a transformation: it is given the event's type
         and its body, and returns another body. Endpoints are set to it by `transform=`."""
         check_name(name)
-        if name in self._functions:
+        if name in self.functions:
             raise BadInput(f"there is a transformation {name!r} already")
 
         def add(function: T) -> T:
-            self._functions[name] = function
+            self.functions[name] = function
             return function
 
         return add
 
+    def adopt(self, other: "Transforms") -> None:
+        """Add everything that another road has."""
+        for name, function in other.functions.items():
+            _ = self.register(name)(function)  # the same function
+
     async def apply(self, name: str, body: bytes, origin: Origin) -> bytes:
         """Return what a transformation makes of a body: for all endpoints and retries the same.
         Raises MissingTransform or FailedTransform."""
-        function = self._functions.get(name)
+        function = self.functions.get(name)
         if function is None:
             raise MissingTransform(
                 f"this process has no transformation {name!r}: register it with road.transform"

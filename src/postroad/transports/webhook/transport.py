@@ -39,6 +39,7 @@ class WebhookTransport:
         clock: Clock,
         *,
         resolve: Resolve | None = None,
+        transforms: Transforms | None = None,
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
@@ -47,7 +48,7 @@ class WebhookTransport:
         self._resolve = resolve or SystemResolver()
         self._egress = Egress(rules, self._resolve)
         self.tokens = TokenCache(self._token_server, clock)
-        transforms = Transforms()
+        transforms = transforms or Transforms()
         self.transform = transforms.register
         self._shared = Shared(self.idle, self.tokens, transforms)
         self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
