@@ -13,7 +13,7 @@ from postroad.transports.mail_providers.mailgun import CALL, mailgun_reports
 from postroad.transports.mail_providers.postmark import knows_secret, postmark_reports
 from postroad.transports.mail_providers.reading import ProviderReports, check_provider
 from postroad.transports.mail_providers.ses import ses_reports
-from postroad.transports.mail_providers.sns import from_amazon
+from postroad.transports.mail_providers.sns import is_certificate
 from tests.doors.shape import BARE, Door
 
 ROOM = "transports/mail_providers"
@@ -113,8 +113,8 @@ DOORS = (
     ),
     Door(
         "an address of SNS",
-        lambda data: from_amazon(data.decode("latin-1")),
-        (f"{ROOM}/sns.py:from_amazon", f"{ROOM}/sns.py:HOST"),
+        lambda data: is_certificate(data.decode("latin-1")),
+        (f"{ROOM}/sns.py:from_amazon", f"{ROOM}/sns.py:HOST", f"{ROOM}/sns.py:CERTIFICATE"),
         frames=(BARE, (b"https://sns.", b".amazonaws.com/"), (b"https://sns.us-", b"")),
     ),
     Door(

@@ -158,6 +158,7 @@ DOORS = (
             "model/mail_report.py:_parts",
             "model/mail_report.py:_fields",
             "model/mail_report.py:read_reports",
+            "model/mail_report.py:CODE",
             "verbs/mail_reports.py:REFERENCE",
         ),
         frames=(

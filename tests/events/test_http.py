@@ -35,6 +35,9 @@ async def test_an_endpoint_is_made_changed_and_deleted(tmp_path: Path) -> None:
         assert (changed.json()["types"], changed.json()["filter"]) == ([], None)
         off = await stand.say("PATCH", path, {"state": "disabled", "reason": "tired"})
         assert (off.json()["state"], off.json()["reason"]) == ("disabled", "tired")
+        bad = {"state": "enabled", "url": "http://10.0.0.1/forbidden"}
+        assert (await stand.say("PATCH", path, bad)).status == 400  # nothing goes to the old one
+        assert (await stand.say("GET", path)).json()["state"] == "disabled"
         on = await stand.say("PATCH", path, {"state": "enabled"})
         assert on.json()["state"] == "enabled"
         again = await stand.say("POST", f"{path}/rotate", {"overlap": 60})

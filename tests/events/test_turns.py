@@ -1,14 +1,18 @@
 """Turns of an endpoint's life on both databases: who may do what, and what the operator is told."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from postroad import Postroad
 from postroad.model.endpoint import OPERATOR, EndpointLife
-from postroad.model.endpoint_life import HOUR_MS, disabled_life
+from postroad.model.endpoint_life import HOUR_MS, EndpointHour, disabled_life
 from postroad.model.errors import BadInput, Conflict
+from postroad.model.event import EventRow, EventTarget
+from postroad.model.replay import pair_of
+from postroad.verbs.endpoint_watch import _apart
 from tests.webhook.conftest import Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -85,3 +89,19 @@ async def test_what_disabled_an_endpoint_is_recovered_too(
 def test_of_a_spell_that_a_killed_process_did_not_tell_the_last_hour_is_recovered() -> None:
     life = disabled_life(EndpointLife(), "itself", "410 Gone", 10 * HOUR_MS)
     assert life.spell_since_ms == 9 * HOUR_MS
+
+
+def test_an_hour_that_ends_between_two_answers_is_written_in_its_order() -> None:
+    """PostgreSQL takes any of two rows of one statement that are of one endpoint."""
+    hours = [EndpointHour(7, at_ms, (), at_ms > 0, 0, 0, "") for at_ms in (0, HOUR_MS)]
+    first, rest = _apart(hours)
+    assert (first, rest) == (hours[:1], hours[1:])
+
+
+def test_an_event_that_waited_for_its_commit_is_not_from_before_an_endpoint() -> None:
+    """What is published in a caller's transaction has its id before it is matched."""
+    made = partial(EventRow, id=10, tenant="t", type="a", body=b"", channels=b"", made_at_ms=0)
+    target = EventTarget(1, 1, 0)
+    late = pair_of(made(first=30, last=30, matched=1), target, 40, since=20)
+    early = pair_of(made(first=12, last=12, matched=1), target, 40, since=20)
+    assert ((late.first, late.last), (early.first, early.last)) == ((30, 30), (0, 0))

@@ -189,6 +189,9 @@ async def test_one_return_path_gets_few_mails_a_minute(tmp_path: Path) -> None:
         said = [(await client.mail(path, b"Subject: away\r\n"))[:3] for _ in range(10)]
         assert set(said) == {"250"}
         assert (await client.mail(path, b"x")).startswith("450 4.7.1")
+        # The same message with another recipient's part, as a recipient could write it.
+        other = MailLinks(road.keys, "", DOMAIN).return_path("cmp_7_1", "eve@example.com")
+        assert (await client.mail(other, b"x")).startswith("450 4.7.1")
 
 
 async def test_a_store_that_is_away_is_451_and_the_report_is_taken_later(tmp_path: Path) -> None:

@@ -130,6 +130,8 @@ def test_forged_sns_messages_change_nothing(tmp_path: Path) -> None:
                 event, SigningCertURL="https://sns.us-west-2.amazonaws.com.evil.example/x"
             ),
             amazon.message(event, SigningCertURL="http://sns.us-west-2.amazonaws.com/x.pem"),
+            amazon.message(event, SigningCertURL=f"{HOST}/?Action=GetEndpointAttributes"),
+            amazon.message(event, SigningCertURL=f"{CERT_URL}?x=1"),
             amazon.message(event, SignatureVersion="3"),
             amazon.message(event, Type="Other"),
             amazon.confirmation("https://evil.example/?Action=ConfirmSubscription"),
@@ -241,6 +243,13 @@ def test_forged_and_old_mailgun_calls_change_nothing(tmp_path: Path) -> None:
         ({"event": "opened"}, ""),
         ({"reason": "espblock"}, "policy"),
         ({"delivery-status": {"code": 550, "message": "550 5.7.1 blocked"}}, "policy"),
+        (
+            {
+                "reason": "generic",
+                "delivery-status": {"code": 550, "message": "550 host [15.1.1.4] refused"},
+            },
+            "soft_bounce",
+        ),
         ({"reason": "old", "delivery-status": {"code": 602}}, "soft_bounce"),
         ({"reason": "suppress-bounce", "delivery-status": {"code": 605}}, "hard_bounce"),
     ],

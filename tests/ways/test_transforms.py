@@ -61,6 +61,24 @@ async def test_a_server_has_the_transformations_of_its_program(
     assert [one.body for one in stand.got] == [b'"slim"']
 
 
+async def test_who_waits_for_a_thread_is_not_late(
+    road: Postroad, stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TAKES_S", 0.5)
+
+    @road.transform("slow")
+    def slow(_kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.1)
+        return body
+
+    for number in range(4):
+        await road.endpoints.create(f"{stand.url}/{number}", transform="slow")
+    for number in range(30):  # 0.75 s for four threads
+        await road.publish("order.paid", {"id": number})
+    await road.run(until_idle=True)
+    assert len(stand.got) == 120
+
+
 async def test_a_transformation_that_fails_costs_only_its_message(
     road: Postroad, stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

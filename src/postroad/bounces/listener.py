@@ -36,6 +36,7 @@ AWAY: Final = "451 4.3.0 the store is away: try again later"
 LOST: Final = (StoreError, TimeoutError)
 Take = Callable[[bytes, str], Awaitable[object]]
 """Stores what a mail says; returns when it is on the disk."""
+LOOPBACK_6: Final = network("::1")
 
 
 class BounceListener:
@@ -143,7 +144,9 @@ class BounceListener:
         """Whether mail to an address is taken from a network."""
         reference = self._links.returned(address)
         if reference:
-            return Verdict.busy if self._often(reference) > MAILS_MAX else Verdict.ours
+            # By the message: the part that names the recipient is not looked at yet.
+            often = self._often(str(self._links.number(reference)))
+            return Verdict.busy if often > MAILS_MAX else Verdict.ours
         if address.lower() != self.where.feedback(self._domain):
             return Verdict.unknown
         often = self._often(name) > FEEDBACK_MAX and not _is_loopback(name)
@@ -181,6 +184,6 @@ class BounceListener:
 
 def _is_loopback(peer: str) -> bool:
     try:
-        return ip_address(peer).is_loopback
+        return peer == LOOPBACK_6 or ip_address(peer).is_loopback
     except ValueError:
         return False

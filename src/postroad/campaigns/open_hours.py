@@ -2,7 +2,7 @@
 
 from postroad.campaigns.rendering import FIELDS
 from postroad.model.campaign import ZONE_COLUMN, Campaign, Row
-from postroad.model.hours import OpenHours, opens_at_ms
+from postroad.model.hours import OpenHours, known_zone, opens_at_ms
 from postroad.model.states import NEVER
 from postroad.model.wording import moment
 
@@ -40,7 +40,7 @@ class RecipientHours:
 
     def _zone_of(self, row: Row) -> str:
         own = FIELDS.decode(row.fields)[self._place].strip() if self._place is not None else ""
-        return own or self._zone
+        return known_zone(own) or known_zone(self._zone)
 
     def wait(self, now_ms: int) -> str:
         """Wait for the first opening; says so in words, or nothing when it has come."""

@@ -172,6 +172,9 @@ class ReplayWorker:
             await self._slice(job, now_ms)
         except TenantFull:
             return FULL_S
+        except StoreError as error:  # others have their turn all the same
+            self._log.store_failed(LOOK, error)
+            return RETRY_S
         except Stopped as stopped:
             await self._stop(job, *stopped.args)
         return 0.0

@@ -81,8 +81,13 @@ def closed(hours: tuple[OpenHours, ...], headers: bytes, now_ms: int) -> Outcome
 
 def _own_zone(headers: bytes) -> str:
     """Return the zone that a message names. One that this machine does not know is as none."""
+    return known_zone(str(msgspec.json.decode(headers).get(ZONE, "")))
+
+
+def known_zone(name: str) -> str:
+    """Return a zone's name; nothing when this machine does not know it."""
     try:
-        return check_zone(str(msgspec.json.decode(headers).get(ZONE, "")))
+        return check_zone(name) if name else ""
     except BadInput:
         return ""
 

@@ -20,6 +20,7 @@ VALUE_MAX: Final = 1_000
 GONE: Final = frozenset(("5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1"))
 """The address, its domain or its mailbox is not there. Others of 5.1 are about the sender."""
 POLICY: Final = "5.7."
+CODE: Final = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
 THRESHOLD: Final = re.compile(r"([0-9]{1,4})/([0-9]{1,3})d/([0-9]{1,4})")
 COMPLAINTS: Final = frozenset(("abuse", "fraud", "virus"))
 Fields = dict[str, str]
@@ -123,6 +124,7 @@ def _original(parts: dict[str, tuple[Fields, bytes]]) -> Fields:
 
 def _bounce(fields: Fields, original: Fields, marks: tuple[str, ...]) -> MailReport | None:
     action, code = fields.get("action", "").lower(), fields.get("status", "").partition(" ")[0]
+    code = code if CODE.fullmatch(code) else ""
     if action in ("delivered", "relayed"):
         kind = ReportKind.delivered
     elif action == "failed":

@@ -178,9 +178,9 @@ def _draft(step: ReplaySlice, pair: ReplayPair) -> Draft:
 
 
 def pair_of(event: EventRow, target: EventTarget, number: int, *, since: int) -> ReplayPair:
-    """Pair an event with an endpoint; one that was made before the endpoint (`since`) cannot have
-    had a message for it when it was published."""
-    span = (0, 0) if event.id < since else (event.first, event.last)
+    """Pair an event with an endpoint; one that was matched before the endpoint was made (`since`)
+    cannot have had a message for it. Its messages have their ids since then."""
+    span = (0, 0) if event.last < since else (event.first, event.last)
     return ReplayPair(event.id, *span, target, number)
 
 

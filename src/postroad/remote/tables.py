@@ -148,7 +148,7 @@ MESSAGES: Final[Verbs] = {
     "body": _body,
     "send_again": _send_again,
     "sending_again": _sending_again,
-    "settle": VerbCall("POST", "/v1/messages:settle", again=True, gives="settled"),
+    "settle": VerbCall("POST", "/v1/messages:settle", gives="settled"),
 }
 
 

@@ -12,6 +12,7 @@ from postroad.model.endpoint import (
     DISABLED,
     ENABLED,
     EndpointEntry,
+    EndpointLife,
     endpoint_id,
     queue_name,
 )
@@ -73,7 +74,7 @@ class EndpointLives:
         _check_by(by)
 
         async def step(entry: EndpointEntry) -> bool:
-            life = entry.row.life
+            life = _living(entry)
             if life.state == ENABLED:
                 return True
             if life.disabled_by == "operator" and by != "operator":
@@ -94,7 +95,7 @@ class EndpointLives:
         _check_by(by)
 
         async def step(entry: EndpointEntry) -> bool:
-            life = entry.row.life
+            life = _living(entry)
             if life.state == DISABLED and by in ("owner", life.disabled_by):
                 return True
             new = disabled_life(life, by, reason, self._store.clock.now_ms())
@@ -205,6 +206,13 @@ def _spell_ms(entry: EndpointEntry) -> int:
     a moment before it was counted."""
     since_ms = entry.row.life.spell_since_ms or entry.row.life.failing_since_ms
     return max(0, since_ms - BEFORE_MS)
+
+
+def _living(entry: EndpointEntry) -> EndpointLife:
+    """The life of an endpoint that is not being deleted."""
+    if entry.row.life.state == DELETING:
+        raise Conflict(f"{endpoint_id(entry.row.id)} is being deleted: delete it again to end that")
+    return entry.row.life
 
 
 def _check_by(by: str) -> None:

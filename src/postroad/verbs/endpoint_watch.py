@@ -165,8 +165,8 @@ class EndpointWatch:
 
 
 def _apart(hours: Sequence[EndpointHour]) -> tuple[list[EndpointHour], list[EndpointHour]]:
-    """The first part of each endpoint and hour, and the rest: a statement writes a row once."""
-    first: dict[tuple[int, int], EndpointHour] = {}
-    places = [first.setdefault((one.queue, one.at_ms), one) for one in hours]
+    """The first part of each endpoint, and the rest: a statement writes a row once."""
+    first: dict[int, EndpointHour] = {}
+    places = [first.setdefault(one.queue, one) for one in hours]
     rest = [one for one, kept in zip(hours, places, strict=True) if one is not kept]
     return list(first.values()), rest

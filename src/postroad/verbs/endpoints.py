@@ -324,7 +324,7 @@ class EndpointAdmin:
         rules = self._transport.rules
         if read(url, rules).server == read(row.url, rules).server:
             return None
-        credential = await credential_of(url, secrets.headers.get("authorization", ""))
+        credential = await credential_of(url, lane_secret(secrets))
         return replace(self._transport.address(url, row.tenant), credential=credential)
 
     async def _find(self, id: str, tenant: str) -> EndpointEntry:  # noqa: A002

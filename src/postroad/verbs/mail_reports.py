@@ -1,7 +1,7 @@
 """Takes reports about mails: they settle messages, and put recipients on the suppression list."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from postroad.model.suppression import Reason, Suppression, SuppressionFilter, l
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.store import Store
 
+REFERENCES_MAX: Final = 8
 REFERENCE: Final = re.compile(rf"[A-Za-z2-7]{{{REFERENCE_LETTERS}}}")
 REASONS: Final = {
     ReportKind.hard_bounce: Reason.hard_bounce,
@@ -86,7 +87,7 @@ class MailReports:
         suppressed = ignored = 0
         for report in reports:
             number, address = self._known(report, to)
-            if not report.recipients:
+            if not report.recipients and report.kind is ReportKind.complaint:
                 number, address = await self._redacted(report, to)
             known = await self._settled(number, address, report, tenant) if address else None
             if known is None:
@@ -192,7 +193,12 @@ class MailReports:
         return count
 
 
-def _references(marks: tuple[str, ...]) -> Iterator[str]:
+def _references(marks: tuple[str, ...]) -> list[str]:
+    """The first of what may be references of ours, each once: a stranger could write thousands."""
+    found: dict[str, None] = {}
     for mark in marks:
-        for found in REFERENCE.finditer(mark.replace("b-", " ").replace("B-", " ")):
-            yield found[0].lower()
+        for one in REFERENCE.finditer(mark.replace("b-", " ").replace("B-", " ")):
+            found[one[0].lower()] = None
+            if len(found) == REFERENCES_MAX:
+                return list(found)
+    return list(found)

@@ -180,16 +180,16 @@ class Messages:
             raise BadInput(f"{outcome!r}: messages are settled as 'sent' or as 'unsent'")
         now = datetime.fromtimestamp(self._store.clock.now_ms() / 1000 + 1, UTC)
         where = ListWhere(tenant=tenant, queue=queue, state=State.uncertain, until=now)
-        which, settled, after = list_filter(where), 0, ""
+        which, after = list_filter(where), ""
+        found: list[int] = []
         while True:
             page = await self._page(which, PAGE_MAX, after)
-            for one in page.messages:
-                settled += await self._store.settle(
-                    tenant, to_number(one.id), sent=outcome == "sent"
-                )
+            found += [to_number(one.id) for one in page.messages]
             after = page.after
             if not after:
-                return settled
+                break
+        sent = outcome == "sent"
+        return sum([await self._store.settle(tenant, number, sent=sent) for number in found])
 
     async def body(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> MessageContent:  # noqa: A002
         """The body and headers of a message that is unfinished, dead, or delivered and kept; of

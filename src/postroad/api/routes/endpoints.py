@@ -113,11 +113,11 @@ async def endpoint_change(request: Request, id: str, asked: EndpointChange) -> E
         raise Forbidden("by: your token is for one tenant, and an operator's is for all")
     if state == "disabled":
         _ = await endpoints.disable(id, reason=reason, by=by, tenant=tenant)  # shown below
-    elif state == "enabled":
+    if options or not state:
+        _ = await endpoints.change(id, tenant=tenant, **options)  # shown below
+    if state == "enabled":  # what was held goes to the new address
         _ = await endpoints.enable(id, by=by, tenant=tenant)  # shown below
-    if state and not options:
-        return await endpoints.get(id, tenant=tenant)
-    return await endpoints.change(id, tenant=tenant, **options)
+    return await endpoints.get(id, tenant=tenant)
 
 
 @give("/v1/endpoints/{id}/rotate", scope=Scope.manage)

@@ -14,7 +14,7 @@ from postroad.model.mail_report import MailReport, ReportKind, bounce_kind
 
 AGE_MAX_S: Final = 12 * 3_600
 """Mailgun repeats for eight hours what was not answered."""
-ENHANCED: Final = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
+ENHANCED: Final = re.compile(r"(?<![0-9.])[245]\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9.])")
 TEXT_MAX: Final = 1_000
 POLICY: Final = frozenset(("espblock", "suppress-unsubscribe", "customer-block"))
 GONE: Final = frozenset(("bounce", "suppress-bounce"))

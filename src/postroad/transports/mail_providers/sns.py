@@ -1,5 +1,6 @@
 """Messages of Amazon SNS: signed with a certificate of Amazon's, which is fetched from there."""
 
+import asyncio
 import re
 from base64 import b64decode
 from collections import OrderedDict
@@ -15,9 +16,12 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.x509 import load_pem_x509_certificate
 from msgspec import Struct
 
-from postroad.model.errors import PostroadError
+from postroad.model.errors import PostroadError, StoreUnavailable
 from postroad.ports.clock import Clock
 
+CERTIFICATE: Final = re.compile(r"/[^/]+/SimpleNotificationService-[0-9a-f]{32}\.pem")
+AWAY: Final = "the certificate of SNS cannot be had now"
+"""SNS repeats what is answered with 503, and not what is answered with 403."""
 HOST: Final = re.compile(r"sns\.[a-z]{2}(-[a-z]{1,12}){1,3}-[0-9]{1,2}\.amazonaws\.com(\.cn)?")
 ARN: Final = re.compile(r"arn:aws[a-z-]{0,12}:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
 HASHES: Final = {"1": SHA1, "2": SHA256}
@@ -37,7 +41,7 @@ URL_MAX: Final = 1_000
 KEPT_MAX: Final = 8
 KEPT_S: Final = 86_400.0
 AGAIN_S: Final = 10.0
-"""So long nothing is fetched after a fetch of another certificate, or one that failed."""
+"""So long a certificate is not asked for again that could not be had."""
 Get = Callable[[str], Awaitable[bytes]]
 """Gets a file from a vetted address over HTTPS. Raises OSError and what the guard raises."""
 
@@ -73,6 +77,12 @@ def from_amazon(url: str) -> bool:
     return parts.scheme == "https" and plain and HOST.fullmatch(parts.netloc) is not None
 
 
+def is_certificate(url: str) -> bool:
+    """Whether an address is that of a certificate there: SNS answers other requests with texts of
+    whoever asks."""
+    return from_amazon(url) and CERTIFICATE.fullmatch(url.partition("/")[2]) is not None
+
+
 class SnsTrust:
     """Checks signatures. Certificates are kept; few are fetched, whoever asks."""
 
@@ -80,12 +90,17 @@ class SnsTrust:
         self._get = get
         self._clock = clock
         self._keys: OrderedDict[str, tuple[RSAPublicKey, float]] = OrderedDict()
-        self._not_before_s = 0.0
+        self._away: dict[str, float] = {}
+        """When a certificate that could not be had is asked for again."""
+        self._bad: dict[str, float] = {}
+        """The same of what is no good certificate."""
+        self._fetching = asyncio.Lock()
 
     async def believes(self, message: SnsMessage, topic: str) -> bool:
         """Whether a message is Amazon's, and of this topic: anybody may have one there."""
         made = HASHES.get(message.signature_version)
-        if made is None or message.topic_arn != topic or not from_amazon(message.signing_cert_url):
+        url = message.signing_cert_url
+        if made is None or message.topic_arn != topic or not is_certificate(url):
             return False
         key = await self._key(message.signing_cert_url)
         if key is None:
@@ -109,27 +124,46 @@ class SnsTrust:
         return True
 
     async def _key(self, url: str) -> RSAPublicKey | None:
-        now_s = self._clock.steady_s()
+        known = self._known(url)
+        if known is None:
+            async with self._fetching:  # those that come meanwhile need the same one
+                known = self._known(url) or await self._fetched(url)
+        return known
+
+    def _known(self, url: str) -> RSAPublicKey | None:
         key, until_s = self._keys.get(url, (None, 0.0))
-        if key is not None and now_s < until_s:
-            return key
-        if now_s < self._not_before_s:
+        return key if self._clock.steady_s() < until_s else None
+
+    async def _fetched(self, url: str) -> RSAPublicKey | None:
+        now_s = self._clock.steady_s()
+        if now_s < self._away.get(url, 0.0):
+            raise StoreUnavailable(AWAY)
+        if now_s < self._bad.get(url, 0.0):
             return None
-        self._not_before_s = now_s + AGAIN_S
         try:
-            found = load_pem_x509_certificate(await self._get(url))
-        except (OSError, ValueError, PostroadError):
+            data = await self._get(url)
+        except (OSError, PostroadError):
+            self._away = _noted(self._away, url, now_s + AGAIN_S)
+            raise StoreUnavailable(AWAY) from None
+        self._bad = _noted(self._bad, url, now_s + AGAIN_S)
+        try:
+            found = load_pem_x509_certificate(data)
+        except ValueError:
             return None
         made, now_ms = found.public_key(), self._clock.now_ms()
         begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
         valid = begins.timestamp() * 1000 <= now_ms <= ends.timestamp() * 1000
         if not isinstance(made, RSAPublicKey) or not valid:
             return None
-        self._not_before_s = 0.0
         self._keys[url] = (made, now_s + KEPT_S)
         while len(self._keys) > KEPT_MAX:
             self._keys.popitem(last=False)
         return made
+
+
+def _noted(times: dict[str, float], url: str, until_s: float) -> dict[str, float]:
+    """The newest hundred."""
+    return {url: until_s} | dict(list(times.items())[:99])
 
 
 def signed_text(message: SnsMessage) -> bytes:

@@ -40,6 +40,7 @@ class Transforms:
         self._threads: ThreadPoolExecutor | None = None
         self._made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._bytes = 0
+        self._room: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register a function, plain or async, as a transformation: it is given the event's type
@@ -69,9 +70,18 @@ class Transforms:
             )
         known = self._made.get((origin.id, name))
         if known is None:
-            known = await self._call(name, function, body, origin)
-            self._keep((origin.id, name), known)
+            async with self._thread():  # its time begins when it has one
+                known = self._made.get((origin.id, name))
+                if known is None:
+                    known = await self._call(name, function, body, origin)
+                    self._keep((origin.id, name), known)
         return known
+
+    def _thread(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()  # a blocking road that is opened again has another
+        if self._room is None or self._room[0] is not loop:
+            self._room = (loop, asyncio.Semaphore(THREADS))
+        return self._room[1]
 
     async def _call(
         self, name: str, function: Callable[..., Any], body: bytes, origin: Origin
@@ -100,8 +110,8 @@ class Transforms:
         return await loop.run_in_executor(self._threads, function, kind, body)
 
     def _keep(self, key: tuple[str, str], made: bytes) -> None:
+        self._bytes += len(made) - len(self._made.get(key, b""))
         self._made[key] = made
-        self._bytes += len(made)
         while self._bytes > KEPT_BYTES and len(self._made) > 1:
             self._bytes -= len(self._made.popitem(last=False)[1])
 

@@ -12,10 +12,10 @@ select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total
   from postroad.replay where tenant = $1 and ($2::bigint = 0 or id = $2) and id < $3 order by id desc limit $4
 
 -- name: replays_running
--- List the oldest replays that have work.
+-- List the replays that are due first.
 select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total, replayed, waiting, owner, leased_until,
        next_at
-  from postroad.replay where state = 'running' order by id limit 100
+  from postroad.replay where state = 'running' order by next_at, id limit 100
 
 -- name: replays_open
 -- Count the replays of a tenant that have not ended.
@@ -48,10 +48,11 @@ select id, tenant, type, case when $5 then body else ''::bytea end as body, chan
 -- name: event_pairs
 -- Tell what there is of events for queues: an unfinished message, a dead one, any at all.
 select exists (select from postroad.message m join postroad.rung r on r.id = m.rung_id
-                where m.id between p.first and p.last and r.queue_id = p.queue)
+                where m.id between p.first and p.last and (m.id - p.first) % 8192 = 0 and r.queue_id = p.queue)
        or exists (select from postroad.event_message x join postroad.message m on m.id = x.message_id
                    where x.event_id = p.event and x.queue_id = p.queue) as waiting,
-       coalesce((select d.id from postroad.dead d where d.id between p.first and p.last and d.queue_id = p.queue limit 1),
+       coalesce((select d.id from postroad.dead d
+                  where d.id between p.first and p.last and (d.id - p.first) % 8192 = 0 and d.queue_id = p.queue limit 1),
                 (select d.id from postroad.event_message x join postroad.dead d on d.id = x.message_id
                   where x.event_id = p.event and x.queue_id = p.queue limit 1), 0) as dead,
        exists (select from postroad.event_message x where x.event_id = p.event and x.queue_id = p.queue)

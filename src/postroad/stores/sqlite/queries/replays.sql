@@ -12,10 +12,10 @@ select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total
   from replay where tenant = ?1 and (?2 = 0 or id = ?2) and id < ?3 order by id desc limit ?4
 
 -- name: replays_running
--- List the oldest replays that have work.
+-- List the replays that are due first.
 select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total, replayed, waiting, owner, leased_until,
        next_at
-  from replay where state = 'running' order by id limit 100
+  from replay where state = 'running' order by next_at, id limit 100
 
 -- name: replays_open
 -- Count the replays of a tenant that have not ended.
@@ -47,13 +47,13 @@ select id, tenant, type, case when ?5 then body else x'' end as body, channels, 
 -- name: event_pair
 -- Tell what there is of an event for a queue: an unfinished message, a dead one, any at all.
 select exists (select 1 from message m join rung r on r.id = m.rung_id
-                where m.id between ?2 and ?3 and r.queue_id = ?4)
+                where m.id between ?2 and ?3 and (m.id - ?2) % 8192 = 0 and r.queue_id = ?4)
        or exists (select 1 from event_message x join message m on m.id = x.message_id
                    where x.event_id = ?1 and x.queue_id = ?4) as waiting,
-       coalesce((select d.id from dead d where d.id between ?2 and ?3 and d.queue_id = ?4),
+       coalesce((select d.id from dead d where d.id between ?2 and ?3 and (d.id - ?2) % 8192 = 0 and d.queue_id = ?4),
                 (select d.id from event_message x join dead d on d.id = x.message_id
                   where x.event_id = ?1 and x.queue_id = ?4), 0) as dead,
-       exists (select 1 from history h where h.id between ?2 and ?3 and h.queue_id = ?4)
+       exists (select 1 from history h where h.id between ?2 and ?3 and (h.id - ?2) % 8192 = 0 and h.queue_id = ?4)
        or exists (select 1 from event_message x where x.event_id = ?1 and x.queue_id = ?4) as had
 
 -- name: event_message_insert

@@ -101,4 +101,4 @@ create table replay (
   next_at      integer not null default 0
 ) strict;
 create index replay_tenant on replay (tenant, id);
-create index replay_running on replay (id) where state = 'running';
+create index replay_running on replay (next_at, id) where state = 'running';

@@ -19,7 +19,7 @@ declare
   v_told jsonb;
 begin
   if p_state = 'deleting' then  -- from now on it matches nothing
-    perform raise_set((select tenant from endpoint where id = p_id));
+    perform raise_set(tenant) from endpoint where id = p_id;
   elsif p_event is not null then
     perform lock_sets(p_event ->> 'tenant');
   end if;

@@ -116,4 +116,4 @@ create table replay (
   next_at      bigint not null default 0
 );
 create index replay_tenant on replay (tenant, id);
-create index replay_running on replay (id) where state = 'running';
+create index replay_running on replay (next_at, id) where state = 'running';
