@@ -32,6 +32,7 @@ from tests.webhook.conftest import Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
 FAST = "1000/s"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def numbered(numbers: Iterable[int], count: int = 1) -> dict[str, int]:
@@ -120,15 +121,12 @@ async def test_a_whole_window_is_sent_again_to_all_its_endpoints(
 ) -> None:
     for name in "ab":
         await road.endpoints.create(ok(receiver, f"{mark}-{name}"))
-    await road.publish("order.paid", 1)
-    await asyncio.sleep(0.005)
-    since = datetime.now(UTC)
-    await asyncio.sleep(0.005)
-    await road.publish("order.paid", 2)
-    await asyncio.sleep(0.005)
-    until = datetime.now(UTC)
-    await asyncio.sleep(0.005)
-    await road.publish("order.paid", 3)
+    for number in (1, 2, 3):
+        await road.publish("order.paid", number)
+        await asyncio.sleep(0.02)
+    _, second, _ = (await road.events.list()).events
+    since = EPOCH + timedelta(milliseconds=second.made_at_ms)  # by the store's clock
+    until = since + timedelta(milliseconds=5)
     await road.run(until_idle=True)
     replay = await road.replays.start("all", since=since, until=until, rate=FAST)
     assert replay.total == 2
