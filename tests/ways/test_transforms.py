@@ -113,6 +113,7 @@ async def test_a_transformation_that_a_process_does_not_know_holds_the_queue(
     made = await road.endpoints.create(stand.url, transform="elsewhere")
     told = await road.publish("a", {})
     assert "no transformation 'elsewhere'" in await held(road, made.queue)
+    assert (await road.endpoints.get(made.id)).health == "healthy"  # it is not its customer's fault
     await road.endpoints.change(made.id, transform="")
     await road.run(until_idle=True)
     assert (await road.explain(told.messages[0])).state == "delivered"

@@ -1,6 +1,7 @@
 """The session of an SMS or WhatsApp lane: it sends, checks and looks up at one provider."""
 
 from base64 import b64encode
+from contextlib import suppress
 from typing import Final, TypeVar
 from urllib.parse import quote, quote_plus, urlencode
 
@@ -86,11 +87,10 @@ class SmsSession:
     async def prepare(self, _queue: Queue, _message: Message, /) -> Outcome | None:
         """Connect to the provider, so that a call can start at its rate slot."""
         try:
-            await self._http.prepare(self._http.target(self._messages))
+            with suppress(Shortage):  # the call will find out, and be taken for one not made
+                await self._http.prepare(self._http.target(self._messages))
         except (BadUrl, Unresolved, Fault) as error:
             return _not_called(error)
-        except Shortage:
-            pass  # the call will find out, and be taken for one that was not made
         return None
 
     async def send(self, _queue: Queue, message: Message, /) -> Outcome:
