@@ -107,7 +107,8 @@ class EndpointLives:
         """Let an endpoint match nothing any more, and send nothing to it."""
 
         async def step(entry: EndpointEntry) -> bool:
-            new = replace(entry.row.life, state=DELETING, disabled_by="")
+            now_ms = self._store.clock.now_ms()
+            new = replace(entry.row.life, state=DELETING, disabled_by="", changed_at_ms=now_ms)
             return await self._turns.turn(entry, new, paused=True)
 
         _ = await self._again(find, step)  # it is deleted next
@@ -211,7 +212,7 @@ def _spell_ms(entry: EndpointEntry) -> int:
 def _living(entry: EndpointEntry) -> EndpointLife:
     """The life of an endpoint that is not being deleted."""
     if entry.row.life.state == DELETING:
-        raise Conflict(f"{endpoint_id(entry.row.id)} is being deleted: delete it again to end that")
+        raise Conflict(f"{endpoint_id(entry.row.id)} is being deleted: nothing was changed")
     return entry.row.life
 
 

@@ -283,10 +283,14 @@ class EndpointAdmin:
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
         number = (await self._find(id, tenant)).row.id
         await self._lives.delete(partial(self._find, id, tenant))
-        # However many they were, none is left.
-        _ = await self._cancel_all(queue_name(number), tenant=tenant)
-        # Somebody else may have deleted it meanwhile, which is the same.
-        _ = await event_store(self._store).endpoint_drop(tenant, number)
+        try:
+            # However many they were, none is left.
+            _ = await self._cancel_all(queue_name(number), tenant=tenant)
+            # Somebody else may have deleted it meanwhile, which is the same.
+            _ = await event_store(self._store).endpoint_drop(tenant, number)
+        except BaseException:
+            self.expiry.expect()  # which ends it
+            raise
         self._transport.endpoints.forget()
 
     # The rest
