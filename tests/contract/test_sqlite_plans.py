@@ -21,6 +21,9 @@ WALKS: Final = {
     "replays_retain": "once an hour, over replays, which people start",
     "replays_running": "over an index of those that run",
     "endpoints_of": "the walk is over the queues that are asked for",
+    "endpoint_held": "the walk is over the messages that are named",
+    "endpoint_excess": "the walk is over what it has read",
+    "replay_insert": "no table",
     "campaign_move": "the walk is over the states that are named",
     "claim_several": "the only row is its answer",
     "endpoint_write": "the only row is the one that it writes",
@@ -125,7 +128,7 @@ WALKS: Final = {
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
-    "endpoint_aged": "only the queue of a disabled endpoint, every five minutes",
+    "endpoint_excess": "only the queue of a disabled endpoint, every five minutes",
     "endpoint_held_head": "an endpoint has one order group",
     "endpoint_rules": "two rows",
     "endpoints_of": "over the queues that are asked for",
