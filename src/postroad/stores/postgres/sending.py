@@ -72,9 +72,12 @@ class PostgresBlobs(BlobTable):
     """Contents that are stored once."""
 
     async def hold_in(
-        self, connection: object, tenant: str, uses: Sequence[BlobUse], now_ms: int
+        self,
+        connection: object,  # noqa: ARG002 - see below
+        tenant: str,
+        uses: Sequence[BlobUse],
+        now_ms: int,
     ) -> bool:
         """Note which contents messages of the caller's transaction use: at once, since whoever
         removes one does not see that transaction. Without a commit a sweep forgets it."""
-        _ = connection
         return await self.blob_use(tenant, uses, now_ms)
