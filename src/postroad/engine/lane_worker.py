@@ -161,7 +161,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         one = self.circuit.is_open or self.probation.active
         if one and self.schedule.has_waiting:
             return []
-        return self.cache.wants(now_ms, only_one=one)
+        return self.cache.wants(now_ms, only_one=one, turn=self.circuit.strikes)
 
     def read(self, reading: Reading) -> list[AttemptEffects]:
         """Take in messages; answers what becomes of those that must not start."""

@@ -243,7 +243,7 @@ class Sending:
         while True:
             found = await self._queue_in(self._store, connection, send)
             drafted = self._draft(send, found, self._store.clock.now_ms())
-            await self._hold([send], [drafted])
+            await AttachmentHolds(self._store).hold_in(self._store, connection, send, drafted)
             try:
                 return receipts_of([send], await self._store.send_in(connection, [drafted]))[0]
             except QueueGone:
