@@ -104,6 +104,7 @@ WALKS: Final = {
     "walk_due": "stops at the first row of a broker",
     "blob_sizes": "the walk is over the contents that are named",
     "blob_touch": "the walk is over the contents that are named",
+    "blob_release": "the walk is over the names that are given",
     "blob_use": "the walk is over the uses that are given",
     "erase_blob_of": "the walk is over the messages that are named",
     "erase_blob_use_of": "the walk is over the messages that are named",

@@ -13,7 +13,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256
-from cryptography.x509 import load_pem_x509_certificate
 from msgspec import Struct
 
 from postroad.model.errors import PostroadError, StoreUnavailable
@@ -146,6 +145,8 @@ class SnsTrust:
             self._away = _noted(self._away, url, now_s + AGAIN_S)
             raise StoreUnavailable(AWAY) from None
         self._bad = _noted(self._bad, url, now_s + AGAIN_S)
+        from cryptography.x509 import load_pem_x509_certificate  # loads much
+
         try:
             found = load_pem_x509_certificate(data)
         except ValueError:
