@@ -8,6 +8,7 @@ number, what was done with it. How it behaves is in the number:
   +1511… refuses it     +1512… throttles it the first two times      +1513… takes it and is silent
   +1514… takes it and hangs up       +1515… takes it and answers 500     others: takes it
   +1517… refuses it for a reason that may pass: the region is not enabled
+  +1518… throttles it, for a minute
 
 With CALLBACKS it reports each twice, late, and the last word first.
 """
@@ -191,6 +192,9 @@ class Door:
         elif kind == "+1517":
             provider.note(self.began_ns, number, "refused")
             self.answer(400, {"code": 21408, "message": "Region not enabled", "status": 400})
+        elif kind == "+1518":
+            provider.note(self.began_ns, number, "throttled")
+            self.answer(429, {"code": 20429, "message": "Too Many Requests"}, retry_after="60")
         elif kind == "+1512" and provider.throttled.get(number, 0) < 2:
             provider.throttled[number] = provider.throttled.get(number, 0) + 1
             provider.note(self.began_ns, number, "throttled")
