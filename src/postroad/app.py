@@ -181,8 +181,9 @@ class Postroad:
         self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
+        verbs = (self._sending, self.cancel_all, self.replays)
+        self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide = self.registry.providers.add
         self.event_types = EventTypeAdmin(store)
