@@ -113,6 +113,8 @@ WALKS: Final = {
     "erase_blob_use_of": "the walk is over the messages that are named",
     "bodies": "the walk is over the messages that are asked for",
     "export_kept_body": "one slice",
+    "export_job_output": "one slice",
+    "erase_named_outputs": "the walk is over the rows that are named",
     "list_edge_newest": "over so many entries of an index",
     "list_edge_oldest": "over so many entries of an index",
     "list_mark": "the only row is its answer",

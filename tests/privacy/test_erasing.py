@@ -109,6 +109,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "message",
             "dead",
             "kept_body",
+            "job_output",
             "history",
             "attempt",
             "attachment",

@@ -29,6 +29,7 @@ from postroad.api.routes import (
     events,
     figures,
     health,
+    jobs,
     keys,
     limits,
     lists,
@@ -87,6 +88,7 @@ async def docs_style() -> Response[bytes]:
 
 
 ROUTES: Final = (
+    *jobs.ROUTES,
     *messages.ROUTES,
     *lists.ROUTES,
     *batch.ROUTES,

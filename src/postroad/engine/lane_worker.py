@@ -36,10 +36,10 @@ from postroad.engine.open_messages import OpenMessages
 from postroad.engine.rung_buffer import RungBuffer
 from postroad.model.circuit import Circuit
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, only_delivers
-from postroad.model.entities import Lane, Message
+from postroad.model.entities import Lane, Message, Policy
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
-from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
+from postroad.model.record import Kept, LaneChange, Look, QueueChange, Reading, Result, View, Want
 from postroad.model.states import NEVER
 from postroad.ports.pace import SlotReserver
 
@@ -226,8 +226,9 @@ class LaneWorker(Struct, gc=False, eq=False):
                 self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)
             result = result_of(self.lane, rung, message, outcome, after, times)
-            keeps = self.keep_bodies_ms or lane_queue.queue.policy.keep_bodies_ms
-            return AttemptEffects(self._kept(result, lane_queue) if keeps else result)
+            policy = lane_queue.queue.policy
+            keeps = self.keep_bodies_ms or policy.keep_bodies_ms or policy.result_ttl_ms
+            return AttemptEffects(self._kept(result, policy, outcome) if keeps else result)
         at = Situation(
             policy=lane_queue.queue.policy,
             rung=rung,
@@ -244,19 +245,23 @@ class LaneWorker(Struct, gc=False, eq=False):
             self.schedule.delivered(lane_queue)
         self._place(message, after)
         return AttemptEffects(
-            self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue),
+            self._kept(
+                result_of(self.lane, rung, message, outcome, after, times), at.policy, outcome
+            ),
             self._change_queue(lane_queue, after),
             self._change_lane(after, now_ms),
             old_block=at.block,
             old_circuit=at.circuit,
         )
 
-    def _kept(self, result: Result, lane_queue: LaneQueue) -> Result:
-        """The result, with how long the body of a delivered message is kept."""
-        keep_ms = lane_queue.queue.policy.keep_bodies_ms or self.keep_bodies_ms
-        if not keep_ms or result.move is not Move.deliver:
+    def _kept(self, result: Result, policy: Policy, outcome: Outcome) -> Result:
+        """The result, with what is kept of it."""
+        delivered = result.move is Move.deliver
+        body_ms = (policy.keep_bodies_ms or self.keep_bodies_ms) if delivered else 0
+        if not body_ms and not policy.result_ttl_ms:
             return result
-        return replace(result, keep_ms=keep_ms)
+        given = outcome.result if delivered else None
+        return replace(result, keep=Kept(body_ms, policy.result_ttl_ms, given))
 
     def abandon(self, message: Message, started_ms: int) -> AttemptEffects | None:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers what

@@ -48,6 +48,7 @@ EXPORTS: Final = {
         walks=True,
     ),
     "kept_body": Export("id queue order_key ends_at headers body", walks=True),
+    "job_output": Export("id queue output ends_at body", walks=True),
     "history": Export(
         "id queue state accepted_at finished_at level attempts took_ms recipient", walks=True
     ),

@@ -28,6 +28,7 @@ ERASED: Final[Mapping[str, str]] = {
     "listed": "history, dead: the index of lists on SQLite",
     "idempotency": "keys",
     "kept_body": "keys",
+    "job_output": "keys",
     "broker_message": "broker; what lies in the broker itself is not reached",
     "job": "campaigns",
     "campaign_op": "campaigns",
@@ -190,6 +191,7 @@ def named(job: ErasureJob, _now_ms: int) -> Slice:
     erased["blob_use"] = yield ErasureQuery("erase_blob_use_of", (_listed(ids),))
     erased["idempotency"] = yield ErasureQuery("erase_named_keys", (_listed(ids),))
     erased["kept_body"] = yield ErasureQuery("erase_named_bodies", (_listed(ids),))
+    erased["job_output"] = yield ErasureQuery("erase_named_outputs", (_listed(ids),))
     for table in (*WITH_MESSAGE, "history", "dead"):
         erased[table] = yield ErasureQuery(f"erase_{table}", (_listed(ids),))
     return Erased(erased, last)
@@ -217,11 +219,13 @@ def _found(rows: list[tuple[int | None, int]]) -> tuple[list[int], int | None]:
 
 
 def keys(job: ErasureJob, _now_ms: int) -> Slice:
-    """Idempotency keys, and bodies of delivered messages."""
+    """Idempotency keys, bodies of delivered messages, and what jobs gave."""
     whose = (job.subject.tenant, job.subject.recipient)
     count = yield ErasureQuery("erase_idempotency", (*whose, _before(job), SLICE))
     bodies = yield ErasureQuery("erase_kept_body", (*whose, _before(job), SLICE))
-    return Erased({"idempotency": count, "kept_body": bodies}, 0 if count or bodies else None)
+    given = yield ErasureQuery("erase_job_output", (*whose, _before(job), SLICE))
+    erased = {"idempotency": count, "kept_body": bodies, "job_output": given}
+    return Erased(erased, 0 if count or bodies or given else None)
 
 
 def events(job: ErasureJob, _now_ms: int) -> Slice:

@@ -7,10 +7,20 @@ import msgspec
 from msgspec import Struct, field
 
 from postroad.model.decide import Move
-from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
+from postroad.model.record import (
+    LaneChange,
+    QueueChange,
+    Record,
+    Recorded,
+    Result,
+    ended_jobs,
+    kept_bodies,
+    kept_results,
+)
 from postroad.model.states import NEVER
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal, once
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw
+from postroad.stores.postgres.job_outputs import output_columns
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
@@ -74,24 +84,32 @@ class PostgresRecording(PostgresBase):
         notes = note_columns(record.results)
         query = "record_noted" if notes else "record"
         values = (record.owner, *batch.columns(), *notes)
-        if kept := [r for r in record.results if r.keep_ms]:
+        if kept := [r for r in record.results if r.keep]:
             text = await self._keep_and_record(kept, query, values)
         else:
             text = await self._one(self._write, "record", query, *values)
         held = self._read_answer(text, APPLIED).held
+        if kept and (ended := ended_jobs(kept)):
+            self.bell.ring_ended(ended)
         lanes = zip(batch.lanes, held, strict=True)
         return Recorded(frozenset(lane for lane, ours in lanes if not ours))
 
     async def _keep_and_record(
         self, kept: Sequence[Result], query: str, values: tuple[object, ...]
     ) -> str:
-        """Keep bodies before the record deletes their messages, in its transaction."""
+        """Keep bodies, before the record deletes their messages, and what handlers returned, in
+        its transaction."""
         self._check_open()
         now_ms = self.clock.now_ms()
-        ids, ends = [r.message.id for r in kept], [now_ms + r.keep_ms for r in kept]
+        bodies = kept_bodies(kept, now_ms)
+        ids, ends = [number for number, _ in bodies], [end for _, end in bodies]
+        results = output_columns(kept_results(kept, now_ms))
 
         async def work(raw: Raw) -> str:
-            await raw.execute(QUERIES["keep_bodies"], ids, ends)
+            if bodies:
+                await raw.execute(QUERIES["keep_bodies"], ids, ends)
+            if results:
+                await raw.execute(QUERIES["outputs_put"], *results)
             text: str = await raw.fetchval(QUERIES[query], *values, timeout=ANSWER_S)
             return text
 
