@@ -303,7 +303,8 @@ def reports(job: ErasureJob, _now_ms: int) -> Slice:
     address = list_address(recipient)
     if recipient and not address:
         return Erased({})
-    count = yield ErasureQuery("erase_mail_report", (tenant, address, SLICE))
+    one = ("erase_mail_report_one", (tenant, address, SLICE))
+    count = yield ErasureQuery(*(one if recipient else ("erase_mail_report", (tenant, SLICE))))
     return Erased({"mail_report": count}, 0 if count else None)
 
 

@@ -20,6 +20,7 @@ create table queue (
   unique (tenant, name)
 ) strict;
 create index queue_blocked on queue (block_since) where block_kind in ('quota', 'unreachable');
+create index queue_disabled on queue (id) where block_kind = 'disabled';
 
 -- The lane that serves a shard of a queue.
 create table queue_lane (

@@ -33,6 +33,7 @@ create table queue (
   unique (tenant, name)
 ) with (fillfactor = 70);
 create index queue_blocked on queue (block_since) where block_kind in ('quota', 'unreachable');
+create index queue_disabled on queue (id) where block_kind = 'disabled';
 
 -- Claims and releases write no indexed column, so their row versions stay in one page and out of all
 -- indexes. Which lanes an owner has is asked seldom, by a scan of the table.
