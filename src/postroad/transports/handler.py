@@ -13,6 +13,7 @@ from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Qu
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
+from postroad.ports.cores import cores
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
@@ -34,6 +35,8 @@ class Handler(Struct, frozen=True):
     policy: Policy
     concurrency: int
     reads: Reads = plain
+    process: bool = False
+    """It is called in child processes."""
 
 
 def is_async(function: Callable[..., object]) -> bool:
