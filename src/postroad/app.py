@@ -17,12 +17,8 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
-from postroad.observe.log import log_guard, log_levels, make_log
+from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
-from postroad.observe.tasks import Broke, HasTasks
-from postroad.observe.tries import watched
-from postroad.observe.watchdog import log_when_stuck
-from postroad.pacing.pacer import Pacer
 from postroad.ports.channel import Channel
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
@@ -30,6 +26,7 @@ from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
+from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
@@ -44,6 +41,7 @@ from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
@@ -52,14 +50,13 @@ from postroad.verbs.own_keys import own_keys
 from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G, HandlerOptions, Registry
+from postroad.verbs.registering import F, G, Registry
 from postroad.verbs.reopening import Reopening
-from postroad.verbs.replays import ReplayVerbs, spawn_replays
+from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
-from postroad.verbs.running import LiveEngine, deliver, end_figures
+from postroad.verbs.running import LiveEngine, RoadRun, RunParts
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
-from postroad.verbs.signals import SignalTrap
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
@@ -83,7 +80,7 @@ class Postroad:
     """
 
     defaults = Settings()
-    hears_signals, _stop_asked, owner = True, False, 0
+    hears_signals, stop_asked, owner = True, False, 0
     meter: Meter | None = None
     engine: Engine | None = None
     stopped: StopSummary | None = None
@@ -131,7 +128,7 @@ class Postroad:
         if token:
             raise BadInput("token= is for a road at an http:// or https:// address")
         parts = parts or Parts()
-        self._own_store, self._chance = parts.store is None, parts.chance or system_chance()
+        self._own_store, chance = parts.store is None, parts.chance or system_chance()
         clock = parts.clock or (parts.store.clock if parts.store else SystemClock())
         form = self.settings.log_format
         log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
@@ -140,10 +137,10 @@ class Postroad:
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
-        rules, limits = self.settings.webhooks, self.settings.tenants
+        rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, self.registry.transforms, parts.resolve)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
-        allowance = self._allowance = Allowance(store, limits, self.settings.body_bytes_max, log)
+        allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
         given = ChannelParts(store.clock, rules, own.idle, mail, *more)
         made = (store, keys, own_channels(given, transports), log, allowance, mail)
@@ -152,7 +149,25 @@ class Postroad:
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
         self._sending = Sending(store, self._transports, service.addressing, keys, allowance)
         self.watchdog_s = self.settings.watchdog_s if parts == Parts() else 0.0  # a server has one
-        self.mailboxes, live = MailboxAdmin(store, log, allowance), LiveEngine(self)
+        self._reopening = Reopening(store, self._transports.values(), log)
+        beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
+        self._make_verbs(own, allowance)
+        self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
+        self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
+        self.window = RoadWindow(self, seen if self.settings.window else "", store.clock, log)
+        run_limits = replace(
+            self.settings.limits,
+            keep_bodies_ms=kept_ms(self.settings.keep_bodies),
+            windows=service.windows,
+        )
+        watched = (self._reopening, self.privacy, allowance, store)
+        run = (chance, run_limits, rules, self._transports, self._sending, allowance, watched)
+        self._run = RoadRun(self, RunParts(*run))
+
+    def _make_verbs(self, own: WebhookTransport, allowance: Allowance) -> None:
+        store, log, keys, service = self.store, self.log, self.keys, self.campaign_service
+        limits, live = self.settings.tenants, LiveEngine(self)
+        self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
@@ -170,11 +185,6 @@ class Postroad:
         self.publish, self.publish_in = events.publish, events.publish_in
         self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
-        self._reopening = Reopening(store, self._transports.values(), log)
-        beside, seen = (own_keys(self.dsn), self.dsn) if self._own_store else (None, "")
-        self.sealing = Sealing(keys, self.settings.keys_file, beside, log)
-        self.sealing.join((self.webhooks, self.credentials, HeaderSeals(store, keys)))
-        self.window = RoadWindow(self, seen if self.settings.window else "", store.clock, log)
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
@@ -345,56 +355,10 @@ class Postroad:
     async def run(self, *, until_idle: bool = False) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
         thread SIGTERM and SIGINT stop it in good order."""
-        _ = self._sending.taking()  # whether it is open
-        if self.engine is not None:
-            raise BadInput("this road runs already: one run() at a time")
-        log, store, watch = self.log, self.store, self.endpoints.watch
-        kept, service = kept_ms(self.settings.keep_bodies), self.campaign_service
-        limits = replace(self.settings.limits, keep_bodies_ms=kept, windows=service.windows)
-        cron = self.registry.scheduler(store, store.clock, self._sending.draft_tick, log)
-        pace = Pacer(store, store.clock, log)
-        transports = watched(self._transports, self.meter, store.clock)
-        made = (self._chance, log, pace, self.keys)
-        engine = self.engine = Engine(store, transports, self.owner, limits, *made)
-        self._tell_broken(engine.broke)
-        trap = SignalTrap(self.stop if self.hears_signals else None)
-        try:
-            engine.start()
-            engine.spawn(self.endpoints.expiry.run(), "endpoints")
-            engine.spawn(self.events.mover.run(), "events")
-            if cron is not None:
-                engine.spawn(cron.run(), "cron")
-            replays = spawn_replays(engine, store, self._sending, self._allowance, log)
-            if not until_idle:
-                log_levels(log, limits.poll_intervals_s)
-                log_guard(log, self.settings.webhooks)
-                service.listen(engine.spawn)
-            if self._stop_asked:
-                engine.ask_to_stop()
-            async with service.sending(
-                self.owner, pace, engine.figures, engine.rules, limits.drain_s, self.stop
-            ) as worker:
-                try:
-                    with trap, log_when_stuck(self.watchdog_s, log):
-                        await deliver(engine, worker, cron, replays, watch, until_idle=until_idle)
-                finally:
-                    worker.stop()  # both begin nothing more, and end together
-                    self.stopped = await engine.stop()
-        finally:
-            await end_figures(engine, watch)
-            await engine.close()
-            self._tell_broken(None)
-            self.engine, self._stop_asked = None, False
-            trap.hand_on()
-
-    def _tell_broken(self, broke: Broke | None) -> None:
-        """Set who is told when a task of the store or of the road dies."""
-        for part in (self._reopening, self.privacy, self._allowance, self.store):
-            if isinstance(part, HasTasks):
-                part.tasks.tell(broke)
+        await self._run.run(until_idle=until_idle)
 
     def stop(self) -> None:
         """End `run`. Tries in flight are finished, or given back without counting as one."""
-        self._stop_asked = True
+        self.stop_asked = True
         if self.engine is not None:
             self.engine.ask_to_stop()

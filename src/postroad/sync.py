@@ -52,9 +52,10 @@ from postroad.verbs.blocking import (
 )
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.parts import Parts
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G, HandlerOptions
+from postroad.verbs.registering import F, G
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 

@@ -20,8 +20,9 @@ from postroad.remote.sending import RemoteSending
 from postroad.verbs.control import Controls
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G, HandlerOptions
+from postroad.verbs.registering import F, G
 from postroad.verbs.sending import SendOptions
 
 WORKER = "in the process that owns the road, as Postroad('sqlite:///…') or on PostgreSQL"

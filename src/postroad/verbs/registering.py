@@ -2,17 +2,11 @@
 
 import inspect
 from collections.abc import Callable
-from difflib import get_close_matches
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from postroad.model.durations import CENTURY_S, Duration, seconds_of
-from postroad.model.entities import Policy
 from postroad.model.errors import BadInput
-from postroad.model.kept_bodies import kept_ms
-from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
-from postroad.model.recipients import RESERVED
 from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -21,22 +15,10 @@ from postroad.transports.handler import Handle, Handler, HandlerTransport, is_as
 from postroad.transports.job import Job, body_reader, takes_message
 from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
+from postroad.verbs.handler_options import HandlerOptions, handler_policy
 
 F = TypeVar("F", bound=Handle)
 G = TypeVar("G", bound=Callable[..., object])
-
-
-class HandlerOptions(TypedDict, total=False):
-    """Options of a handler."""
-
-    retries: int
-    ladder: Ladder
-    timeout: Duration
-    concurrency: int
-    ordered: bool
-    on_exhausted: str
-    at_most_once: bool
-    keep_bodies: Duration
 
 
 class Registry:
@@ -49,7 +31,7 @@ class Registry:
 
     def handler(self, name: str, options: HandlerOptions) -> Callable[[F], F]:
         """Register a function, plain or async, as the handler of a queue."""
-        policy, concurrency = _policy(name, options)
+        policy, concurrency = handler_policy(name, options)
 
         def register(function: F) -> F:
             if not takes_message(function):
@@ -72,7 +54,7 @@ class Registry:
             if not named:
                 raise BadInput(f"{function!r} has no name of its own: give every(…, name=…)")
             queue = f"cron:{named}"
-            policy, concurrency = _policy(queue, options)
+            policy, concurrency = handler_policy(queue, options)
             handle = function if _wants(function) else _without_message(function)
             self._add(queue, Handler(handle, policy, concurrency, body_reader(handle)))
             self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
@@ -131,40 +113,3 @@ def _without_message(function: Callable[..., object]) -> Handle:
         return function()
 
     return call
-
-
-def _check(name: object, options: HandlerOptions) -> None:
-    """Raise BadInput for mistakes that only a type checker would have found."""
-    if not isinstance(name, str):
-        raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
-    begin = name.partition(":")[0].partition("@")[0] if ":" in name else ""
-    if not name or "://" in name or len(name) > 200 or not name.isprintable() or begin in RESERVED:
-        raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
-    for option in options.keys() - HandlerOptions.__annotations__:
-        near = get_close_matches(option, HandlerOptions.__annotations__, 1)
-        known = near or sorted(HandlerOptions.__annotations__)
-        raise BadInput(f"handler {name!r}: {option}= is no option; give {', '.join(known)}")
-
-
-def _policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
-    _check(name, options)
-    ladder = check_ladder(options.get("ladder", DEFAULT_LADDER))
-    if "retries" in options:
-        ladder = with_retries(ladder, options["retries"])
-    exhausted = options.get("on_exhausted", "hold")
-    if exhausted not in ("hold", "skip"):
-        raise BadInput(f"on_exhausted={exhausted!r}: 'hold' or 'skip'")
-    timeout_s, concurrency = seconds_of(options.get("timeout", 30.0)), options.get("concurrency", 0)
-    if not 0 < timeout_s <= CENTURY_S:
-        raise BadInput(f"handler {name!r}: timeout must be seconds or a timedelta, above zero")
-    if type(concurrency) is not int or concurrency < 0:
-        raise BadInput(f"handler {name!r}: concurrency must be a whole number, not negative")
-    policy = Policy(
-        ladder=ladder,
-        ordered=options.get("ordered", False),
-        skip_exhausted=exhausted == "skip",
-        at_most_once=options.get("at_most_once", False),
-        timeout_ms=int(timeout_s * 1000),
-        keep_bodies_ms=kept_ms(options.get("keep_bodies", 0.0)),
-    )
-    return policy, concurrency

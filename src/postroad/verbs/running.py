@@ -4,18 +4,142 @@ import asyncio
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
 from postroad.engine.replaying import ReplayWorker
+from postroad.engine.runners import StopSummary
+from postroad.model.errors import BadInput
+from postroad.model.keyring import KeyRing
+from postroad.model.limits import Limits
 from postroad.model.rollup import Rollup
+from postroad.model.webhook import WebhookRules
+from postroad.observe.log import log_guard, log_levels
+from postroad.observe.metrics import Meter
+from postroad.observe.tasks import Broke, HasTasks
+from postroad.observe.tries import watched
+from postroad.observe.watchdog import log_when_stuck
+from postroad.pacing.pacer import Pacer
+from postroad.ports.clock import Chance
+from postroad.ports.log import Log
+from postroad.ports.store import Store
+from postroad.ports.transport import Transport
+from postroad.verbs.allowance import Allowance
+from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.cron import Scheduler
 from postroad.verbs.endpoint_watch import EndpointWatch
+from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.events import EventVerbs
+from postroad.verbs.registering import Registry
+from postroad.verbs.replays import spawn_replays
+from postroad.verbs.sending import Sending
+from postroad.verbs.signals import SignalTrap
 
 
 class HasEngine(Protocol):
     """A road. It has an engine while it runs."""
 
     engine: Engine | None
+
+
+class RunnableRoad(HasEngine, Protocol):
+    """What a run uses of its road."""
+
+    hears_signals: bool
+    stop_asked: bool
+    stopped: StopSummary | None
+    meter: Meter | None
+    owner: int
+    watchdog_s: float
+    log: Log
+    store: Store
+    keys: KeyRing
+    registry: Registry
+    campaign_service: CampaignService
+    endpoints: EndpointAdmin
+    events: EventVerbs
+
+    def stop(self) -> None:
+        """End the run."""
+
+
+class RunParts(Struct, frozen=True):
+    """Further parts of a road that its runs use. `watched`: those with tasks that may die."""
+
+    chance: Chance
+    limits: Limits
+    webhook_rules: WebhookRules
+    transports: dict[str, Transport]
+    sending: Sending
+    allowance: Allowance
+    watched: tuple[object, ...]
+
+
+class RoadRun:
+    """Runs a road, one run at a time."""
+
+    def __init__(self, road: RunnableRoad, parts: RunParts) -> None:
+        self._road = road
+        self._parts = parts
+
+    async def run(self, *, until_idle: bool) -> None:
+        """Deliver until stopped, or, with `until_idle`, until nothing is due any more."""
+        road, parts = self._road, self._parts
+        _ = parts.sending.taking()  # whether it is open
+        if road.engine is not None:
+            raise BadInput("this road runs already: one run() at a time")
+        draft = parts.sending.draft_tick
+        cron = road.registry.scheduler(road.store, road.store.clock, draft, road.log)
+        pace, limits = Pacer(road.store, road.store.clock, road.log), parts.limits
+        engine = road.engine = self._engine(pace)
+        self._tell_broken(engine.broke)
+        trap = SignalTrap(road.stop if road.hears_signals else None)
+        try:
+            replays = self._start(engine, cron)
+            if not until_idle:
+                log_levels(road.log, limits.poll_intervals_s)
+                log_guard(road.log, parts.webhook_rules)
+                road.campaign_service.listen(engine.spawn)
+            if road.stop_asked:
+                engine.ask_to_stop()
+            async with road.campaign_service.sending(
+                road.owner, pace, engine.figures, engine.rules, limits.drain_s, road.stop
+            ) as worker:
+                watch = road.endpoints.watch
+                try:
+                    with trap, log_when_stuck(road.watchdog_s, road.log):
+                        await deliver(engine, worker, cron, replays, watch, until_idle=until_idle)
+                finally:
+                    worker.stop()  # both begin nothing more, and end together
+                    road.stopped = await engine.stop()
+        finally:
+            await end_figures(engine, road.endpoints.watch)
+            await engine.close()
+            self._tell_broken(None)
+            road.engine, road.stop_asked = None, False
+            trap.hand_on()
+
+    def _engine(self, pace: Pacer) -> Engine:
+        road, parts = self._road, self._parts
+        transports = watched(parts.transports, road.meter, road.store.clock)
+        made = (parts.chance, road.log, pace, road.keys)
+        return Engine(road.store, transports, road.owner, parts.limits, *made)
+
+    def _start(self, engine: Engine, cron: Scheduler | None) -> ReplayWorker | None:
+        road, parts = self._road, self._parts
+        engine.start()
+        engine.spawn(road.endpoints.expiry.run(), "endpoints")
+        engine.spawn(road.events.mover.run(), "events")
+        if cron is not None:
+            engine.spawn(cron.run(), "cron")
+        return spawn_replays(engine, road.store, parts.sending, parts.allowance, road.log)
+
+    def _tell_broken(self, broke: Broke | None) -> None:
+        """Set who is told when a task of the store or of the road dies."""
+        for part in self._parts.watched:
+            if isinstance(part, HasTasks):
+                part.tasks.tell(broke)
 
 
 class LiveEngine:

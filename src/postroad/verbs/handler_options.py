@@ -1,0 +1,62 @@
+"""Options of a handler: what they are, and the policy that they make."""
+
+from difflib import get_close_matches
+from typing import TypedDict
+
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
+from postroad.model.entities import Policy
+from postroad.model.errors import BadInput
+from postroad.model.kept_bodies import kept_ms
+from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
+from postroad.model.recipients import RESERVED
+
+
+class HandlerOptions(TypedDict, total=False):
+    """Options of a handler."""
+
+    retries: int
+    ladder: Ladder
+    timeout: Duration
+    concurrency: int
+    ordered: bool
+    on_exhausted: str
+    at_most_once: bool
+    keep_bodies: Duration
+
+
+def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
+    """Check options, and return the policy and the concurrency that they make."""
+    _check(name, options)
+    ladder = check_ladder(options.get("ladder", DEFAULT_LADDER))
+    if "retries" in options:
+        ladder = with_retries(ladder, options["retries"])
+    exhausted = options.get("on_exhausted", "hold")
+    if exhausted not in ("hold", "skip"):
+        raise BadInput(f"on_exhausted={exhausted!r}: 'hold' or 'skip'")
+    timeout_s, concurrency = seconds_of(options.get("timeout", 30.0)), options.get("concurrency", 0)
+    if not 0 < timeout_s <= CENTURY_S:
+        raise BadInput(f"handler {name!r}: timeout must be seconds or a timedelta, above zero")
+    if type(concurrency) is not int or concurrency < 0:
+        raise BadInput(f"handler {name!r}: concurrency must be a whole number, not negative")
+    policy = Policy(
+        ladder=ladder,
+        ordered=options.get("ordered", False),
+        skip_exhausted=exhausted == "skip",
+        at_most_once=options.get("at_most_once", False),
+        timeout_ms=int(timeout_s * 1000),
+        keep_bodies_ms=kept_ms(options.get("keep_bodies", 0.0)),
+    )
+    return policy, concurrency
+
+
+def _check(name: object, options: HandlerOptions) -> None:
+    """Raise BadInput for mistakes that only a type checker would have found."""
+    if not isinstance(name, str):
+        raise BadInput(f"{name!r} is not a name: write @road.handler('welcome') over the function")
+    begin = name.partition(":")[0].partition("@")[0] if ":" in name else ""
+    if not name or "://" in name or len(name) > 200 or not name.isprintable() or begin in RESERVED:
+        raise BadInput(f"{name!r} cannot be a handler's name: give a short word, not an address")
+    for option in options.keys() - HandlerOptions.__annotations__:
+        near = get_close_matches(option, HandlerOptions.__annotations__, 1)
+        known = near or sorted(HandlerOptions.__annotations__)
+        raise BadInput(f"handler {name!r}: {option}= is no option; give {', '.join(known)}")
