@@ -220,7 +220,7 @@ class Postroad:
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
         """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
         `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
-        `keep_bodies`."""
+        `keep_bodies`, `process`."""
         return self.registry.handler(name, options)
 
     def every(

@@ -1,5 +1,6 @@
 """What an engine and a child process that calls a handler for it say to each other."""
 
+import signal
 import socket
 from typing import Final
 
@@ -10,6 +11,8 @@ from postroad.model.entities import Message
 from postroad.model.outcome import Outcome
 
 SIZE_BYTES: Final = 4
+CUT: Final = signal.SIGUSR1
+"""What the engine sends to a child whose call is cut."""
 
 
 class Start(Struct):
@@ -33,14 +36,14 @@ class Beat(Struct, tag=True):
     """The handler called `heartbeat()`."""
 
 
-class Ended(Struct, tag=True):
+class CallEnded(Struct, tag=True):
     """A call has ended. `trace` is that of the exception which the handler raised."""
 
     outcome: Outcome
     trace: str = ""
 
 
-Said = Ready | Beat | Ended
+Said = Ready | Beat | CallEnded
 STARTS: Final = msgspec.msgpack.Decoder(Start)
 MESSAGES: Final = msgspec.msgpack.Decoder(Message)
 SAID: Final = msgspec.msgpack.Decoder[Said](Said)

@@ -17,22 +17,20 @@ from typing import NoReturn
 
 from postroad.model.entities import Message, Policy, Queue
 from postroad.transports.child_frames import (
+    CUT,
     MESSAGES,
     STARTS,
     Beat,
-    Ended,
+    CallEnded,
     Ready,
     Said,
     Start,
     framed,
     received,
 )
-from postroad.transports.handler import Handler, HandlerSession
+from postroad.transports.handler import Handler, HandlerSession, timetable_handle
 from postroad.transports.job import body_reader
 from postroad.transports.threads import Call
-
-CUT = signal.SIGUSR1
-"""What the engine sends to a child whose call is cut."""
 
 
 class Cut(SystemExit):
@@ -66,7 +64,7 @@ class Traces:
         """Never called: the engine cuts."""
 
 
-class Child:
+class ChildWorker:
     """Calls one handler for an engine."""
 
     def __init__(self, pipe: socket.socket) -> None:
@@ -95,7 +93,7 @@ class Child:
                 return
             traces.last = ""
             outcome = await session.send(queue, message)
-            self._say(Ended(outcome, traces.last))
+            self._say(CallEnded(outcome, traces.last))
 
     def _beat(self, _beat: object) -> None:
         self._say(Beat())
@@ -111,8 +109,8 @@ def load(start: Start) -> Handler:
     found: object = reduce(getattr, start.name.split("."), import_module(start.module))
     if not callable(found):
         raise TypeError(f"{start.module}.{start.name} is no function")
-    policy = Policy(timeout_ms=start.timeout_ms)
-    return Handler(found, policy, 1, body_reader(found))
+    handle = timetable_handle(found) if start.queue.startswith("cron:") else found
+    return Handler(handle, Policy(timeout_ms=start.timeout_ms), 1, body_reader(handle))
 
 
 def main() -> None:
@@ -123,7 +121,10 @@ def main() -> None:
     signal.signal(CUT, _cut)
     pipe = socket.socket(fileno=int(sys.argv[1]))
     threading.Thread(target=_end_with, args=(pipe,), name="lifeline", daemon=True).start()
-    Child(pipe).run()
+    try:
+        ChildWorker(pipe).run()
+    finally:
+        signal.signal(CUT, signal.SIG_IGN)  # it ends by itself
 
 
 def _cut(*_: object) -> NoReturn:

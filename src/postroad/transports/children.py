@@ -12,12 +12,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import spawn
 from typing import Final
 
-from postroad.model.entities import Message
-from postroad.transports.child_frames import SAID, SIZE_BYTES, Beat, Ended, Ready, Start, framed
-from postroad.transports.child_main import CUT
+from postroad.model.entities import Message, Policy
+from postroad.transports.child_frames import (
+    CUT,
+    SAID,
+    SIZE_BYTES,
+    Beat,
+    CallEnded,
+    Ready,
+    Said,
+    Start,
+    framed,
+)
+from postroad.transports.handler_home import Home
 
 IDLE_S: Final = 60.0
 """A child with nothing to do for so long is ended."""
@@ -25,6 +34,9 @@ START_S: Final = 60.0
 """So long a child may take to import its handler; that does not count towards a try's timeout."""
 END_S: Final = 2.0
 """So long a child may take to end after it was told to. Then it is killed."""
+BROKEN_S: Final = 10.0
+"""After a child that could not import its handler, calls fail for so long without another one:
+an interpreter a message would be 300 ms of CPU each."""
 READ_BYTES: Final = 65_536
 COMMAND: Final = "from postroad.transports.child_main import main; main()"
 MAIN: Final = ("init_main_from_name", "init_main_from_path")
@@ -34,7 +46,7 @@ class ChildLost(Exception):
     """A child has ended during a call, or could not begin one."""
 
 
-class Child:
+class ChildProcess:
     """One child process."""
 
     def __init__(self, start: Start) -> None:
@@ -60,8 +72,13 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
-        return self._process.poll() is None
+        """Whether it has not ended, while it is idle. (waitpid takes 10 times as long.)"""
+        try:
+            return bool(self._pipe.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     async def ready(self) -> None:
         """Wait until it has imported its handler; ChildLost says why it did not."""
@@ -75,18 +92,18 @@ class Child:
                 "function at the top level of a module, which must be there when it is imported"
             )
 
-    async def call(self, message: Message, beaten: Callable[[], None]) -> Ended:
+    async def call(self, message: Message, beaten: Callable[[], None]) -> CallEnded:
         """Have it make one call."""
         try:
             await self._loop.sock_sendall(self._pipe, framed(message))
-            while not isinstance(said := await self._said(), Ended):
+            while not isinstance(said := await self._said(), CallEnded):
                 if isinstance(said, Beat):
                     beaten()
         except ConnectionError as error:
             raise await self._lost() from error
         return said
 
-    async def _said(self) -> Ready | Beat | Ended:
+    async def _said(self) -> Said:
         size = SIZE_BYTES + (int.from_bytes(self._read[:SIZE_BYTES]) if self._read else 0)
         while len(self._read) < size:
             more = await self._loop.sock_recv(self._pipe, READ_BYTES)
@@ -97,7 +114,8 @@ class Child:
                 size = SIZE_BYTES + int.from_bytes(self._read[:SIZE_BYTES])
         frame = bytes(self._read[SIZE_BYTES:size])
         del self._read[:size]
-        return SAID.decode(frame)
+        said: Said = SAID.decode(frame)
+        return said
 
     async def _lost(self) -> ChildLost:
         """What became of a child that closed its pipe."""
@@ -113,7 +131,7 @@ class Child:
             if cut:
                 os.kill(self.pid, CUT)  # it is ours until it was waited for
             self._pipe.shutdown(socket.SHUT_WR)
-        _ = await self._ended()
+        _ = await self._ended()  # how it ended is no news
         self._pipe.close()
 
     async def _ended(self) -> int:
@@ -129,17 +147,31 @@ class Child:
 
 
 class Children:
-    """The child processes of one handler. There are as many as its `concurrency`, so that a call
-    never waits for one."""
+    """The child processes of one handler, as many as its `concurrency`. Calls wait for one in
+    line, so that a child gets the next message as soon as it has answered the last one."""
 
-    def __init__(self, queue: str, function: Callable[..., object], timeout_ms: int) -> None:
-        self._start = Start(queue, *home(function), timeout_ms, _preparation(home(function)[0]))
-        self._idle: list[Child] = []
-        self._all: set[Child] = set()
+    def __init__(self, queue: str, home: Home, policy: Policy, most: int) -> None:
+        prepared = _preparation(home.module)
+        self._start = Start(queue, home.module, home.name, policy.timeout_ms, prepared)
+        self._loop = asyncio.get_running_loop()
+        self._broken: ChildLost | None = None
+        """Why the last one could not be started; until then none is."""
+        self._broken_until_s = 0.0
+        self._free = asyncio.Semaphore(most)
+        self._idle: list[ChildProcess] = []
+        self._all: set[ChildProcess] = set()
         self._ending: set[asyncio.Task[None]] = set()
 
-    async def take(self) -> Child:
-        """Take one that is idle, or start one."""
+    async def place(self) -> None:
+        """Wait for the turn of a call: then there is an idle child, or one may be started."""
+        _ = await self._free.acquire()  # it is always true
+
+    def leave(self) -> None:
+        """A call has ended; another one may begin."""
+        self._free.release()
+
+    def take(self) -> ChildProcess | None:
+        """Take one that is idle, if there is any."""
         while self._idle:
             child = self._idle.pop()
             if child.rest is not None:
@@ -147,29 +179,36 @@ class Children:
             if child.alive:
                 return child
             self.drop(child)
-        child = Child(self._start)
+        return None
+
+    async def start(self) -> ChildProcess:
+        """Start one; ChildLost says why it could not be."""
+        if self._broken is not None and self._loop.time() < self._broken_until_s:
+            raise self._broken
+        child = ChildProcess(self._start)
         self._all.add(child)
         try:
             await child.ready()
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ChildLost):
+                self._broken, self._broken_until_s = error, self._loop.time() + BROKEN_S
             self.drop(child, cut=True)
             raise
         return child
 
-    def give(self, child: Child) -> None:
+    def give(self, child: ChildProcess) -> None:
         """Give one back whose call has ended."""
         self._idle.append(child)
-        loop = asyncio.get_running_loop()
-        child.rest = loop.call_later(IDLE_S, self._rests, child)
+        child.rest = self._loop.call_later(IDLE_S, self._rests, child)
 
-    def _rests(self, child: Child) -> None:
+    def _rests(self, child: ChildProcess) -> None:
         self._idle.remove(child)
         self.drop(child)
 
-    def drop(self, child: Child, *, cut: bool = False) -> None:
+    def drop(self, child: ChildProcess, *, cut: bool = False) -> None:
         """End one, beside other work."""
         self._all.discard(child)
-        task = asyncio.get_running_loop().create_task(child.end(cut=cut))
+        task = self._loop.create_task(child.end(cut=cut))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
@@ -181,18 +220,11 @@ class Children:
         _ = await asyncio.gather(*self._ending)  # each says nothing
 
 
-def home(function: Callable[..., object]) -> tuple[str, str]:
-    """Where a child finds a function: its module, and its name there. Both are empty where it
-    cannot: a lambda, a function within a function, or one of a program without a file."""
-    module = getattr(function, "__module__", "") or ""
-    name = getattr(function, "__qualname__", "")
-    fileless = module == "__main__" and not hasattr(sys.modules["__main__"], "__file__")
-    return ("", "") if fileless or not name or "<" in name else (module, name)
-
-
 def _preparation(module: str) -> dict[str, object]:
     """What makes a child like this process: its path, its folder, and `__main__` where the handler
     is in it."""
+    from multiprocessing import spawn  # takes 20 ms
+
     made = spawn.get_preparation_data("postroad handler")
     del made["authkey"]
     kept = made if module == "__main__" else {k: v for k, v in made.items() if k not in MAIN}

@@ -1,6 +1,5 @@
 """Registering functions as handlers of queues, or to be called by a timetable."""
 
-import inspect
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,11 +10,11 @@ from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
-from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
-from postroad.transports.job import Job, body_reader, takes_message
+from postroad.transports.handler import Handle, Handler, HandlerTransport, timetable_handle
+from postroad.transports.job import body_reader, takes_message
 from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
-from postroad.verbs.handler_options import HandlerOptions, handler_policy
+from postroad.verbs.handler_options import HandlerOptions, handler_home, handler_policy
 
 F = TypeVar("F", bound=Handle)
 G = TypeVar("G", bound=Callable[..., object])
@@ -36,7 +35,8 @@ class Registry:
         def register(function: F) -> F:
             if not takes_message(function):
                 raise BadInput(f"the handler of {name!r} is called with one argument, the message")
-            self._add(name, Handler(function, policy, concurrency, body_reader(function)))
+            home = handler_home(name, function, options)
+            self._add(name, Handler(function, policy, concurrency, body_reader(function), home))
             return function
 
         return register
@@ -55,8 +55,9 @@ class Registry:
                 raise BadInput(f"{function!r} has no name of its own: give every(…, name=…)")
             queue = f"cron:{named}"
             policy, concurrency = handler_policy(queue, options)
-            handle = function if _wants(function) else _without_message(function)
-            self._add(queue, Handler(handle, policy, concurrency, body_reader(handle)))
+            handle = timetable_handle(function)
+            home = handler_home(queue, function, options)
+            self._add(queue, Handler(handle, policy, concurrency, body_reader(handle), home))
             self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
             return function
 
@@ -84,32 +85,3 @@ class Registry:
         if name in self.functions.handlers:
             raise BadInput(f"a handler {name!r} is registered already: names are unique")
         self.functions.handlers[name] = handler
-
-
-def _wants(function: Callable[..., object]) -> bool:
-    """Whether a function of a timetable takes a message."""
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        if takes_message(function):
-            return True
-        raise BadInput(
-            f"{function!r}: a function of a timetable takes no argument, or the message"
-        ) from None
-    except ValueError:  # written in C, without a signature
-        pass
-    return False
-
-
-def _without_message(function: Callable[..., object]) -> Handle:
-    if is_async(function):
-
-        async def call_async(_message: Job) -> None:
-            await function()  # type: ignore[misc]
-
-        return call_async
-
-    def call(_message: Job) -> object:
-        return function()
-
-    return call
