@@ -199,6 +199,19 @@ def test_a_child_that_was_killed_while_idle_costs_no_try(tmp_path: Path) -> None
     assert [(attempt, what) for _, attempt, what in stand.notes()] == [(1, "one"), (1, "two")]
 
 
+def test_a_handler_of_several_parameters_is_called_by_their_names(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    told = stand.road.handler("told", process=True)(jobs.told)
+
+    async def story() -> None:
+        number = (await told.send(file=str(stand.file), text="hello")).id
+        await until(partial(is_state, stand, number, "delivered"))
+
+    stand.run(story)
+    pid, text = stand.file.read_text().split()
+    assert (int(pid) != os.getpid(), text) == (True, "hello")
+
+
 PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
@@ -277,6 +290,10 @@ def test_a_child_ends_with_an_engine_that_is_killed(tmp_path: Path) -> None:
         process.wait()
 
 
+def given(_message: Message, _path: Path) -> None:
+    """A handler that wants something provided."""
+
+
 async def wait_a_bit(_message: Message) -> None:
     """A coroutine."""
 
@@ -287,6 +304,9 @@ def test_what_a_child_cannot_import_or_call_is_refused_at_once(road: Postroad) -
     for function in (inner, lambda _message: None, partial(jobs.work)):
         with pytest.raises(BadInput, match="at the top level of a module"):
             road.handler("work", process=True)(function)
+    with pytest.raises(BadInput, match="makes its own"):
+        road.provide(Path, Path)
+        road.handler("work", process=True)(given)
     with pytest.raises(BadInput, match="process=True is for plain functions"):
         road.handler("work", process=True)(wait_a_bit)
 

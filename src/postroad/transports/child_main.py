@@ -13,9 +13,10 @@ from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
 from multiprocessing import spawn
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from postroad.model.entities import Message, Policy, Queue
+from postroad.transports.call_plan import plan_call
 from postroad.transports.child_frames import (
     CUT,
     MESSAGES,
@@ -28,8 +29,7 @@ from postroad.transports.child_frames import (
     framed,
     received,
 )
-from postroad.transports.handler import Handler, HandlerSession, timetable_handle
-from postroad.transports.job import body_reader
+from postroad.transports.handler import Handler, HandlerSession
 from postroad.transports.threads import Call
 
 
@@ -106,11 +106,12 @@ class ChildWorker:
 def load(start: Start) -> Handler:
     """Import a handler by the name of its module and its own."""
     spawn.prepare(start.preparation)
-    found: object = reduce(getattr, start.name.split("."), import_module(start.module))
+    found: Any = reduce(getattr, start.name.split("."), import_module(start.module))
     if not callable(found):
         raise TypeError(f"{start.module}.{start.name} is no function")
-    handle = timetable_handle(found) if start.queue.startswith("cron:") else found
-    return Handler(handle, Policy(timeout_ms=start.timeout_ms), 1, body_reader(handle))
+    function = getattr(found, "function", found)  # a registered function has a `send` around it
+    plan = plan_call(function, start.queue, {})
+    return Handler(plan.handle, Policy(timeout_ms=start.timeout_ms), 1, plan.reads)
 
 
 def main() -> None:

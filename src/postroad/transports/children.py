@@ -26,7 +26,7 @@ from postroad.transports.child_frames import (
     Start,
     framed,
 )
-from postroad.transports.handler_home import Home
+from postroad.transports.function_place import FunctionPlace
 
 IDLE_S: Final = 60.0
 """A child with nothing to do for so long is ended."""
@@ -150,9 +150,9 @@ class Children:
     """The child processes of one handler, as many as its `concurrency`. Calls wait for one in
     line, so that a child gets the next message as soon as it has answered the last one."""
 
-    def __init__(self, queue: str, home: Home, policy: Policy, most: int) -> None:
-        prepared = _preparation(home.module)
-        self._start = Start(queue, home.module, home.name, policy.timeout_ms, prepared)
+    def __init__(self, queue: str, place: FunctionPlace, policy: Policy, most: int) -> None:
+        prepared = _preparation(place.module)
+        self._start = Start(queue, place.module, place.name, policy.timeout_ms, prepared)
         self._loop = asyncio.get_running_loop()
         self._broken: ChildLost | None = None
         """Why the last one could not be started; until then none is."""

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 from msgspec import Struct
 
 from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
-from postroad.model.errors import BadInput, Reject, RetryLater, UnknownQueue
+from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.ports.cores import cores
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
-from postroad.transports.handler_home import Home
-from postroad.transports.job import Job, Reads, plain, takes_message
+from postroad.transports.function_place import FunctionPlace
+from postroad.transports.job import Job, Reads, is_async, plain
 from postroad.transports.threads import Call, Calls, Threads
 
 if TYPE_CHECKING:
@@ -40,43 +40,8 @@ class Handler(Struct, frozen=True):
     policy: Policy
     concurrency: int
     reads: Reads = plain
-    home: Home | None = None
+    place: FunctionPlace | None = None
     """Where child processes find it, if they are to call it."""
-
-
-def is_async(function: Callable[..., object]) -> bool:
-    """Whether a handler runs in the loop; any other gets a thread."""
-    call = getattr(function, "__call__", None)  # noqa: B004 - an object may be async to call
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-def timetable_handle(function: Callable[..., object]) -> Handle:
-    """Return a timetable's function as one that takes the message."""
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        if takes_message(function):
-            return function
-        raise BadInput(
-            f"{function!r}: a function of a timetable takes no argument, or the message"
-        ) from None
-    except ValueError:  # written in C, without a signature
-        pass
-    return _without_message(function)
-
-
-def _without_message(function: Callable[..., object]) -> Handle:
-    if is_async(function):
-
-        async def call_async(_message: Job) -> None:
-            await function()  # type: ignore[misc]
-
-        return call_async
-
-    def call(_message: Job) -> object:
-        return function()
-
-    return call
 
 
 class HandlerTransport:
@@ -114,7 +79,7 @@ class HandlerTransport:
     def concurrency(self, pool: str) -> int:
         """How many calls of one handler may run at once in this process."""
         handler = self.handlers[pool.removeprefix("handler:")]
-        if handler.home is not None:
+        if handler.place is not None:
             return 0  # calls wait for their children in line
         return handler.concurrency or (0 if is_async(handler.function) else PLAIN_CONCURRENCY)
 
@@ -122,22 +87,22 @@ class HandlerTransport:
         """Handlers need no connection; plain ones share their threads, or their child processes,
         over all their lanes."""
         handler = self.handlers[lane.server]
-        if handler.home is not None and self._make_threads is Threads:  # else in simulated time
-            return self._in_children(lane.server, handler, handler.home)
+        if handler.place is not None and self._make_threads is Threads:  # else in simulated time
+            return self._in_children(lane.server, handler, handler.place)
         threads = None
         if not is_async(handler.function):
-            most = self.concurrency(lane.pool)
+            most = self.concurrency(lane.pool) or PLAIN_CONCURRENCY
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
         return HandlerSession(lane.server, handler, threads, self._failure_log)
 
-    def _in_children(self, name: str, handler: Handler, home: Home) -> "ProcessSession":
+    def _in_children(self, name: str, handler: Handler, place: FunctionPlace) -> "ProcessSession":
         from postroad.transports.children import Children  # most roads need none
         from postroad.transports.process_session import ProcessSession
 
         children = self._children.get(name)
         if children is None:
             most = handler.concurrency or cores()
-            children = self._children[name] = Children(name, home, handler.policy, most)
+            children = self._children[name] = Children(name, place, handler.policy, most)
         return ProcessSession(name, children, handler.policy, self._failure_log)
 
     async def close(self) -> None:

@@ -10,8 +10,9 @@ from postroad.model.errors import BadInput
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.recipients import RESERVED
-from postroad.transports.handler import is_async
-from postroad.transports.handler_home import Home, home_of
+from postroad.transports.call_plan import CallPlan
+from postroad.transports.function_place import FunctionPlace, place_of
+from postroad.transports.job import is_async
 
 
 class HandlerOptions(TypedDict, total=False):
@@ -53,9 +54,9 @@ def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
     return policy, concurrency
 
 
-def handler_home(
-    name: str, function: Callable[..., object], options: HandlerOptions
-) -> Home | None:
+def function_place(
+    name: str, function: Callable[..., object], plan: CallPlan, options: HandlerOptions
+) -> FunctionPlace | None:
     """Where child processes find a handler with `process=True`; BadInput says why they cannot."""
     if not options.get("process"):
         return None
@@ -64,13 +65,18 @@ def handler_home(
             f"handler {name!r}: process=True is for plain functions, since a child process has no "
             "loop to share: write `def`, and asyncio.run() in it where it awaits something"
         )
-    home = home_of(function)
-    if home is None:
+    if plan.wanted:
+        raise BadInput(
+            f"handler {name!r}: what is provided ({', '.join(plan.wanted)}) stays in the process "
+            "of the engine: a handler with process=True makes its own"
+        )
+    place = place_of(function)
+    if place is None:
         raise BadInput(
             f"handler {name!r}: a child process cannot import {function!r}: define it with "
             "`def` at the top level of a module that is a file"
         )
-    return home
+    return place
 
 
 def _check(name: object, options: HandlerOptions) -> None:
