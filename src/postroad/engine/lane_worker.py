@@ -225,9 +225,9 @@ class LaneWorker(Struct, gc=False, eq=False):
             if lane_queue.ramp:
                 self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)
-            return AttemptEffects(
-                self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue)
-            )
+            result = result_of(self.lane, rung, message, outcome, after, times)
+            keeps = self.keep_bodies_ms or lane_queue.queue.policy.keep_bodies_ms
+            return AttemptEffects(self._kept(result, lane_queue) if keeps else result)
         at = Situation(
             policy=lane_queue.queue.policy,
             rung=rung,
