@@ -26,6 +26,7 @@ from postroad.model.next_step import (
     LATE_MS,
     PACE,
     RULED,
+    TO_READ,
     WAITS_FOR,
     ActiveBlock,
     BlockScope,
@@ -35,6 +36,7 @@ from postroad.model.next_step import (
     blocks_on_lane,
     blocks_on_message,
     blocks_on_queue,
+    is_feed,
     next_step,
     overdue,
 )
@@ -276,6 +278,8 @@ def _next_step(
     oldest_ms = _oldest_due_ms(free or (many.tallies if holds else ()))
     if oldest_ms is None:
         return NextStep(NextKind.held, many.stuck)
+    if is_feed(many.lanes[0] if many.lanes else None):
+        return NextStep(NextKind.read, TO_READ, max(now_ms, oldest_ms))
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, oldest_ms, *ends])
     for place in (AWAY, RULED):

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.block import BACKOFFS, BlockKind
+from postroad.model.endpoint import FEED
 from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts, QueueFacts
 from postroad.model.hours import OUTSIDE, OpenHours
 from postroad.model.ids import to_text
@@ -29,6 +30,7 @@ HOURS: Final = "hours"
 HELD: Final = "held"
 ENDPOINT: Final = "endpoint"
 BEING_DELETED: Final = "deleting"
+LEASED: Final = "leased"
 
 
 class BlockScope(StrEnum):
@@ -44,7 +46,8 @@ class ActiveBlock(Struct, frozen=True):
 
     scope: BlockScope
     kind: str
-    """retry, scheduled, later, order, pace, hours, held, endpoint, deleting; or a BlockKind."""
+    """retry, scheduled, later, order, leased, pace, hours, held, endpoint, deleting; or a
+    BlockKind."""
     reason: str
     since_ms: int
     until_ms: int | None
@@ -62,6 +65,8 @@ class NextKind(StrEnum):
     """It goes when the message before it in its order group is finished."""
     held = "held"
     """Nothing, until somebody resumes, unblocks, replays or cancels."""
+    read = "read"
+    """Its recipient reads it from its feed."""
     expire = "expire"
     """It dies untried."""
     nothing = "nothing"
@@ -137,6 +142,9 @@ def _called(pace: PaceFacts) -> str:
 
 def _wait(facts: MessageFacts, live: Live) -> ActiveBlock:
     last = facts.tries[-1] if facts.tries else None
+    if live.starts and is_feed(facts.lane):
+        since_ms = facts.accepted_at_ms
+        return ActiveBlock(BlockScope.message, LEASED, "", since_ms, live.due_ms)
     if last is None:
         return ActiveBlock(BlockScope.message, "scheduled", "", facts.accepted_at_ms, live.due_ms)
     kind = "later" if last.outcome is Kind.later else "retry"
@@ -209,7 +217,18 @@ def next_step(
         why = GROUP_HELD if group_held else "messages of one order group go in order of acceptance"
         when_ms = None if group_held else not_before_ms
         return NextStep(NextKind.after, why, when_ms, after=to_text(live.before))
+    if is_feed(facts.lane):
+        return NextStep(NextKind.read, ENDS_READ if live.starts else TO_READ, not_before_ms)
     return _attempt(facts, live, holds, not_before_ms, now_ms)
+
+
+TO_READ: Final = "its recipient is not called, and reads it from the feed of its endpoint"
+ENDS_READ: Final = "it was read, and comes again unless it is acked within its lease"
+
+
+def is_feed(lane: LaneState | None) -> bool:
+    """Whether a lane is read, and not sent from."""
+    return lane is not None and lane.transport == FEED
 
 
 WAITS_FOR: Final[dict[str, str]] = {

@@ -14,6 +14,7 @@ from postroad.model.next_step import (
     BlockScope,
     NextKind,
     NextStep,
+    is_feed,
 )
 from postroad.model.outcome import Kind
 from postroad.model.states import State
@@ -80,6 +81,8 @@ def _count(number: int, one: str, many: str) -> str:
 
 def _tried(facts: MessageFacts) -> str:
     if facts.live and facts.live.starts:
+        if is_feed(facts.lane):
+            return "It was read, and is not acked."
         return "A try of it was started whose end is not known."
     if not facts.tries:
         return "No try of it has ended yet."
@@ -110,6 +113,8 @@ def _next(coming: NextStep, now_ms: int) -> str:
             return f"It is tried{when or now}: {coming.why}."
         case NextKind.probe:
             return f"Its next try comes{when or ' soon'}: {coming.why}."
+        case NextKind.read:
+            return f"It can be read{when or ' now'}: {coming.why}."
         case NextKind.after:
             return f"It goes after {coming.after}{when}: {coming.why}."
         case NextKind.expire:

@@ -36,7 +36,7 @@ Key = tuple[str, str]
 """An event, and what makes another body of it."""
 
 
-class Calls(NamedTuple):
+class UnderWay(NamedTuple):
     """What is made of events at this moment, in a loop."""
 
     loop: asyncio.AbstractEventLoop
@@ -52,7 +52,7 @@ class Transforms:
         self._threads: ThreadPoolExecutor | None = None
         self._made: OrderedDict[Key, bytes] = OrderedDict()
         self._bytes = 0
-        self._calls: Calls | None = None
+        self._now: UnderWay | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register a function, plain or async, as a transformation: it is given the event's type
@@ -91,12 +91,12 @@ class Transforms:
     ) -> "asyncio.Task[bytes]":
         """Call it once for all endpoints that want it meanwhile."""
         loop = asyncio.get_running_loop()  # a blocking road that is opened again has another
-        if self._calls is None or self._calls.loop is not loop:
-            self._calls = Calls(loop, asyncio.Semaphore(THREADS), {})
-        under_way, key = self._calls.under_way, (origin.id, name)
+        if self._now is None or self._now.loop is not loop:
+            self._now = UnderWay(loop, asyncio.Semaphore(THREADS), {})
+        under_way, key = self._now.under_way, (origin.id, name)
         task = under_way.get(key)
         if task is None:
-            making = self._make(self._calls.room, name, function, body, origin)
+            making = self._make(self._now.room, name, function, body, origin)
             task = under_way[key] = loop.create_task(making)
             task.add_done_callback(lambda done: _ended(done, under_way, key))
         return task
