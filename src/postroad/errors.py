@@ -8,5 +8,8 @@ from postroad.model.campaign import UnknownCampaign as UnknownCampaign  # noqa: 
 from postroad.model.campaign import WrongState as WrongState  # noqa: PLC0414
 from postroad.model.credential import BadCredential as BadCredential  # noqa: PLC0414
 from postroad.model.errors import *  # noqa: F403 - all of them, and each is public
+from postroad.model.job_errors import JobFailed as JobFailed  # noqa: PLC0414
+from postroad.model.job_errors import NoResult as NoResult  # noqa: PLC0414
+from postroad.model.job_errors import ResultTimeout as ResultTimeout  # noqa: PLC0414
 from postroad.model.replay import NothingToReplay as NothingToReplay  # noqa: PLC0414
 from postroad.model.replay import UnknownReplay as UnknownReplay  # noqa: PLC0414

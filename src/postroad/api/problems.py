@@ -7,6 +7,7 @@ from typing import Final
 from postroad.model import errors
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
+from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
 
@@ -58,9 +59,9 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
     errors.UnknownLimit: 404,
-    errors.NoResult: 404,
-    errors.JobFailed: 409,
-    errors.ResultTimeout: 504,
+    NoResult: 404,
+    JobFailed: 409,
+    ResultTimeout: 504,
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
     UnknownReplay: 404,

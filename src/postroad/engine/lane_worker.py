@@ -26,6 +26,7 @@ from postroad.engine.attempt_effects import (
     crash_suspect,
     interrupted,
     result_of,
+    with_kept,
 )
 from postroad.engine.crash_probation import CrashProbation
 from postroad.engine.early_probe import EarlyProbe
@@ -36,10 +37,10 @@ from postroad.engine.open_messages import OpenMessages
 from postroad.engine.rung_buffer import RungBuffer
 from postroad.model.circuit import Circuit
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, only_delivers
-from postroad.model.entities import Lane, Message, Policy
+from postroad.model.entities import Lane, Message
 from postroad.model.limits import Limits
 from postroad.model.outcome import Outcome
-from postroad.model.record import Kept, LaneChange, Look, QueueChange, Reading, Result, View, Want
+from postroad.model.record import LaneChange, Look, QueueChange, Reading, Result, View, Want
 from postroad.model.states import NEVER
 from postroad.ports.pace import SlotReserver
 
@@ -227,8 +228,9 @@ class LaneWorker(Struct, gc=False, eq=False):
             after = Next(Move.deliver, message.level)
             result = result_of(self.lane, rung, message, outcome, after, times)
             policy = lane_queue.queue.policy
-            keeps = self.keep_bodies_ms or policy.keep_bodies_ms or policy.result_ttl_ms
-            return AttemptEffects(self._kept(result, policy, outcome) if keeps else result)
+            if self.keep_bodies_ms or policy.keep_bodies_ms or policy.result_ttl_ms:
+                result = with_kept(result, policy, outcome, self.keep_bodies_ms)
+            return AttemptEffects(result)
         at = Situation(
             policy=lane_queue.queue.policy,
             rung=rung,
@@ -244,24 +246,14 @@ class LaneWorker(Struct, gc=False, eq=False):
         if after.move is Move.deliver:
             self.schedule.delivered(lane_queue)
         self._place(message, after)
+        result = result_of(self.lane, rung, message, outcome, after, times)
         return AttemptEffects(
-            self._kept(
-                result_of(self.lane, rung, message, outcome, after, times), at.policy, outcome
-            ),
+            with_kept(result, at.policy, outcome, self.keep_bodies_ms),
             self._change_queue(lane_queue, after),
             self._change_lane(after, now_ms),
             old_block=at.block,
             old_circuit=at.circuit,
         )
-
-    def _kept(self, result: Result, policy: Policy, outcome: Outcome) -> Result:
-        """The result, with what is kept of it."""
-        delivered = result.move is Move.deliver
-        body_ms = (policy.keep_bodies_ms or self.keep_bodies_ms) if delivered else 0
-        if not body_ms and not policy.result_ttl_ms:
-            return result
-        given = outcome.result if delivered else None
-        return replace(result, keep=Kept(body_ms, policy.result_ttl_ms, given))
 
     def abandon(self, message: Message, started_ms: int) -> AttemptEffects | None:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers what

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from postroad.ports.bell import Listener
+from postroad.ports.bell import READERS, Listener
 
 
 class Ring(Struct, frozen=True, array_like=True, gc=False):
-    """One wake-up, sent after its transaction: for the owner of a lane, or (None) for all
-    pollers."""
+    """One wake-up, sent after its transaction: for the owner of a lane, for those who wait to read
+    it (READERS), or (None) for all pollers."""
 
     owner: int | None
     lane: int
@@ -32,6 +32,7 @@ class LocalBell:
         # Each listener is called in its own context, not in that of whoever committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
         self._waits: dict[int, set[asyncio.Event]] = {}
+        self.readers: dict[int, set[asyncio.Event]] = {}
 
     def listen(self, owner: int, listener: Listener) -> None:
         """Send wake-ups of this owner to a listener."""
@@ -77,6 +78,9 @@ class LocalBell:
             if ring.owner is None:
                 for listener, context in self._listeners.values():
                     loop.call_soon(listener.on_ready, ring.level, ring.at_ms, context=context)
+            elif ring.owner == READERS:
+                for event in self.readers.get(ring.lane, ()):
+                    event.set()
             elif ring.owner in self._listeners and ring.recall:
                 listener, context = self._listeners[ring.owner]
                 loop.call_soon(listener.on_recall, ring.lane, ring.recall, context=context)

@@ -10,14 +10,12 @@ from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
-    JobFailed,
-    NoResult,
     NotOnRabbitMQ,
-    ResultTimeout,
     UnknownMessage,
 )
 from postroad.model.facts import MessageFacts
 from postroad.model.ids import to_number
+from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.job_output import OutputKind
 from postroad.model.states import State
 from postroad.ports.job_outputs import JobOutputs

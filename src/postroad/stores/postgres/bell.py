@@ -96,6 +96,7 @@ class FleetBell(LocalBell):
         elsewhere were notified by the transaction itself.)"""
         self._ring_here(rings)
         for ring in rings:
+            # Of those who read a lane there may be some in every process.
             if ring.owner is not None and ring.owner not in self._listeners:
                 self._keep(ring)
         if self._outgoing:
@@ -143,6 +144,8 @@ class FleetBell(LocalBell):
         self.ring_lanes()
         super().ring_expiry(now_ms)
         self._wake(list(self._waits))
+        for event in [event for events in self.readers.values() for event in events]:
+            event.set()
         self._arrived()
         self.ring_own()
         self.on_hub()
