@@ -5,6 +5,7 @@ from functools import partial
 from postroad.model.entities import Message
 from postroad.model.foreign import CHARACTERS_MAX, error_text
 from postroad.model.ids import to_text
+from postroad.model.redaction import Redaction
 from postroad.observe.gathering import EventGathering
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -14,9 +15,14 @@ class FailureLog:
     """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is told every
     ten seconds, then how many came like it. Every try's error is with its message."""
 
-    def __init__(self, log: Log, clock: Clock) -> None:
+    def __init__(self, log: Log, clock: Clock, redaction: Redaction | None = None) -> None:
         self._log = log
+        self._redaction = redaction or Redaction()
         self._gathering = EventGathering(clock)
+
+    def text(self, queue: str, message: Message, error: Exception) -> str:
+        """What a handler said, without the fields of its message that are redacted."""
+        return self._redaction.text(queue, message.body, error_text(error))
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""
@@ -25,7 +31,10 @@ class FailureLog:
             where = where.tb_next
         line = where.tb_lineno if where is not None else 0
         alike = {"queue": queue, "raised": type(error).__name__, "line": line}
-        facts = partial(_raised, message, error)
+        text = self.text(queue, message, error)
+        # A traceback has the text as it was.
+        whole = len(text) < CHARACTERS_MAX and not self._redaction.hides(queue)
+        facts = partial(_raised, message, error, text, whole=whole)
         self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
 
     def cut(self, queue: str, message: Message, error: str) -> None:
@@ -38,10 +47,9 @@ class FailureLog:
         self._gathering.close()
 
 
-def _raised(message: Message, error: Exception) -> dict[str, object]:
-    text = error_text(error)
-    cut = None if len(text) >= CHARACTERS_MAX else error
-    return _facts(message, error=f"{type(error).__name__}: {text}", exc_info=cut)
+def _raised(message: Message, error: Exception, text: str, *, whole: bool) -> dict[str, object]:
+    told = f"{type(error).__name__}: {text}"
+    return _facts(message, error=told, exc_info=error if whole else None)
 
 
 def _facts(message: Message, **more: object) -> dict[str, object]:

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
-from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
@@ -110,12 +109,14 @@ class HandlerSession:
             else:
                 await self._in_thread(self._threads.call(partial(self._function, job)), message)
         except Reject as error:
-            return rejected(error_text(error))
+            return rejected(self._failure_log.text(queue.name, message, error))
         except RetryLater as error:
-            return later(error_text(error), after_ms=error.after_ms)
+            said = self._failure_log.text(queue.name, message, error)
+            return later(said, after_ms=error.after_ms)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._failure_log.raised(queue.name, message, error)
-            return failed(f"{type(error).__name__}: {error_text(error)}")
+            said = self._failure_log.text(queue.name, message, error)
+            return failed(f"{type(error).__name__}: {said}")
         finally:
             job.over = True
         return DELIVERED
