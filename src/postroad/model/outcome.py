@@ -91,8 +91,8 @@ def refused(error: str, provider: ProviderAnswer, *, status: int = 0) -> Outcome
 
 
 def held(error: str) -> Outcome:
-    """Nothing was sent, and not because of the server: its queue waits as after a quota, and no
-    server is blamed."""
+    """Nothing was sent, for something is missing on our side: its queue waits, and no server is
+    blamed."""
     return Outcome(Kind.quota, error, answered=False)
 
 

@@ -2,9 +2,12 @@
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from postroad.model.entities import Message
 from postroad.model.foreign import CHARACTERS_MAX, error_text
 from postroad.model.ids import to_text
+from postroad.model.outcome import Outcome
 from postroad.model.redaction import Redaction
 from postroad.observe.gathering import EventGathering
 from postroad.ports.clock import Clock
@@ -20,9 +23,12 @@ class FailureLog:
         self._redaction = redaction or Redaction()
         self._gathering = EventGathering(clock)
 
-    def text(self, queue: str, message: Message, error: Exception) -> str:
-        """What a handler said, without the fields of its message that are redacted."""
-        return self._redaction.text(queue, message.body, error_text(error))
+    def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
+        """What came of a try, without the fields of its body that are not shown."""
+        if not outcome.error or not self._redaction.hides(queue):
+            return outcome
+        error = self._redaction.text(queue, message.body, outcome.error)
+        return replace(outcome, error=error)
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""
@@ -31,16 +37,30 @@ class FailureLog:
             where = where.tb_next
         line = where.tb_lineno if where is not None else 0
         alike = {"queue": queue, "raised": type(error).__name__, "line": line}
-        text = self.text(queue, message, error)
+        text = self._redaction.text(queue, message.body, error_text(error))
         # A traceback has the text as it was.
         whole = len(text) < CHARACTERS_MAX and not self._redaction.hides(queue)
         facts = partial(_raised, message, error, text, whole=whole)
         self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
 
+    def raised_in_child(self, queue: str, message: Message, error: str, trace: str) -> None:
+        """A handler raised in a child process."""
+        alike = {"queue": queue, "raised": error.partition(":")[0]}
+        shown = None if self._redaction.hides(queue) else trace
+        facts = partial(_facts, message, error=error, exception=shown)
+        self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
+
+    def lost(self, queue: str, message: Message, error: str) -> None:
+        """The child process of a call has ended."""
+        self._tell("the process of a handler ended", queue, message, error)
+
     def cut(self, queue: str, message: Message, error: str) -> None:
         """One was cut at its timeout."""
+        self._tell("a handler was cut", queue, message, error)
+
+    def _tell(self, event: str, queue: str, message: Message, error: str) -> None:
         facts = partial(_facts, message, error=error)
-        self._gathering.add(self._log.warning, "a handler was cut", {"queue": queue}, facts, full=1)
+        self._gathering.add(self._log.warning, event, {"queue": queue}, facts, full=1)
 
     def close(self) -> None:
         """Tell what was counted and not told yet."""
