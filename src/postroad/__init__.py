@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from postroad.model.webhook import HeaderNames, WebhookRules
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
+    from postroad.verbs.batches import Batch, chain
     from postroad.verbs.receipts import Receipt
 
 __all__ = [
     "BasicAuth",
+    "Batch",
     "BearerAuth",
     "ClientTls",
     "CredentialSpec",
@@ -52,6 +54,7 @@ __all__ = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "chain",
     "public_key",
 ]
 
@@ -72,6 +75,7 @@ MODULES: Final = {
     "model.webhook": ("HeaderNames", "WebhookRules"),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
+    "verbs.batches": ("Batch", "chain"),
     "verbs.receipts": ("Receipt",),
 }
 """Where each name is defined."""

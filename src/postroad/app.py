@@ -30,6 +30,7 @@ from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
+from postroad.verbs.batches import Batch, BatchReceipt, BatchVerbs, chain
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -106,6 +107,7 @@ class Postroad:
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
     replays = VerbGroup(ReplayVerbs)
+    batches = VerbGroup(BatchVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -182,6 +184,7 @@ class Postroad:
         events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
+        self.batches = BatchVerbs(store, self._sending)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
@@ -262,6 +265,27 @@ class Postroad:
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
         return await self._sending.send_in(connection, make_send(queue, body, options))
+
+    async def batch(
+        self,
+        members: Sequence[Send | tuple[str, object] | Batch],
+        *,
+        then: Send | tuple[str, object] | Batch | None = None,
+        on_failure: Send | tuple[str, object] | Batch | None = None,
+    ) -> BatchReceipt:
+        """Send messages, or nested batches, together. When all have ended, delivered or dead,
+        `then` is sent, once; if some were not delivered and `on_failure` is given, that instead."""
+        return await self.batches.put(Batch(members, then, on_failure))
+
+    async def chain(
+        self,
+        steps: Sequence[Send | tuple[str, object] | Batch],
+        *,
+        on_failure: Send | tuple[str, object] | Batch | None = None,
+    ) -> BatchReceipt:
+        """Send messages one after the other, each when the one before was delivered. After a
+        failure `on_failure` is sent, and no further step."""
+        return await self.batches.put(chain(steps, on_failure))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""

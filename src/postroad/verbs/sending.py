@@ -230,6 +230,16 @@ class Sending:
             return send, error
         return send, drafted
 
+    async def drafts(self, sends: Sequence[Send]) -> list[Draft]:
+        """Check and draft messages without storing them; the first that is wrong is raised."""
+        made: list[Draft] = []
+        async for send in self._in_turns(sends):
+            _, drafted = await self._draft_or_why(send)
+            if isinstance(drafted, PostroadError):
+                raise drafted
+            made.append(drafted)
+        return made
+
     async def send_in(self, connection: object, send: Send) -> Receipt:
         """Store a message inside the caller's own open transaction."""
         if not isinstance(self._store, Joins):
