@@ -29,6 +29,7 @@ from postroad.transports.job import Message
 from postroad.verbs.blocking import (
     BlockingAttachments,
     BlockingAudit,
+    BlockingBatches,
     BlockingCampaigns,
     BlockingCredentials,
     BlockingDead,
@@ -91,9 +92,11 @@ class Face(ABC):
     event_types = VerbGroup(BlockingEventTypes)
     events = VerbGroup(BlockingEvents)
     replays = VerbGroup(BlockingReplays)
+    batches = VerbGroup(BlockingBatches)
     attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    batch, chain = blocking(app.Postroad.batch), blocking(app.Postroad.chain)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)

@@ -65,9 +65,10 @@ async def kill_batches(
         async with road:
             crew = Crew(dsn, ledger)
             try:
-                sent = [await _send(road, number, members) for number in range(batches)]
                 killing = Killing(crew, ledger, every_s, kills_max)
-                await killing.until_over(road, len(sent), report)
+                sending = asyncio.create_task(_send_all(road, batches, members))
+                await killing.until_over(road, batches, report)
+                sent = await sending
                 await killing.until_told(batches, report)
             finally:
                 for process in crew.processes:
@@ -89,9 +90,12 @@ def _sender(dsn: str) -> Postroad:
     return road
 
 
-async def _send(road: Postroad, batch: int, members: int) -> BatchReceipt:
-    sends = [Send("member", [batch, number]) for number in range(members)]
-    return await road.batch(sends, then=Send("then", [batch, 0]))
+async def _send_all(road: Postroad, batches: int, members: int) -> list[BatchReceipt]:
+    sent = []
+    for batch in range(batches):
+        sends = [Send("member", [batch, number]) for number in range(members)]
+        sent.append(await road.batch(sends, then=Send("then", [batch, 0])))
+    return sent
 
 
 class Killing:
@@ -106,7 +110,8 @@ class Killing:
         until_s, seen = time.monotonic() + PATIENCE_S, 0
         while time.monotonic() < until_s:
             await asyncio.sleep(self._every_s)
-            if all(one.state == "ended" for one in await road.batches.list(limit=batches)):
+            listed = (await road.batches.list(limit=batches)).batches
+            if len(listed) == batches and all(one.state == "ended" for one in listed):
                 return
             size = self._ledger.stat().st_size
             if size > seen and report.kills < self._kills_max:

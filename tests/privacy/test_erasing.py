@@ -109,6 +109,8 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "message",
             "dead",
             "kept_body",
+            "batch",
+            "batch_held",
             "history",
             "attempt",
             "attachment",

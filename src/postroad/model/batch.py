@@ -25,7 +25,7 @@ FILLING_MS: Final = 86_400_000
 
 
 class UnknownBatch(BadInput):
-    """No batch of that id is known. Check the id and its tenant: see `postroad batch list`. After
+    """No batch of that id is known. Check the id and its tenant: see `postroad batches list`. After
     the time of history an ended one is forgotten."""
 
 

@@ -29,6 +29,7 @@ from postroad.model.errors import BadInput, NotOnRabbitMQ
 from postroad.model.ids import to_text
 from postroad.ports.batches import BatchStore
 from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.sending import Sending
@@ -48,6 +49,13 @@ class Batch(Struct, frozen=True):
     on_failure: Step | None = None
     stops: bool = False
     """Without an `on_failure`, nothing follows a failure."""
+
+
+class BatchPage(Struct, frozen=True):
+    """A page of batches, the newest first. `after` is for the next page; "" is the end."""
+
+    batches: tuple[BatchStatus, ...]
+    after: str = ""
 
 
 class BatchReceipt(Struct, frozen=True):
@@ -168,6 +176,7 @@ def _listed(members: object) -> list[Step]:
     return list(members)
 
 
+@bounded
 class BatchVerbs:
     """Sends batches, and tells how they stand."""
 
@@ -181,7 +190,7 @@ class BatchVerbs:
         store = self._stored()
         now_ms = self._store.clock.now_ms()
         _ = self._sending.taking()  # raises NotOpen
-        planner = BatchPlanner(self._sending, _tenant_of(batch), now_ms)
+        planner = BatchPlanner(self._sending, tenant_of(batch), now_ms)
         number = planner.add(batch, 0, (0, None), ())
         drafts = await self._sending.drafts([one.send for one in planner.planned])
         now, held = _placed(planner, drafts)
@@ -227,12 +236,14 @@ class BatchVerbs:
         return found[0]
 
     async def list(
-        self, *, tenant: str = DEFAULT_TENANT, before: str = "", limit: int = 50
-    ) -> Sequence[BatchStatus]:
-        """List a tenant's batches, the newest first."""
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> BatchPage:
+        """A page of a tenant's batches, the newest first."""
         check_page(limit)
-        last = batch_number(before) if before else 0
-        return await self._stored().batch_page(tenant, 0, last, limit)
+        before = batch_number(after) if after else 0
+        found = await self._stored().batch_page(tenant, 0, before, limit + 1)
+        shown = tuple(found[:limit])
+        return BatchPage(shown, shown[-1].id if len(found) > limit else "")
 
     def _stored(self) -> BatchStore:
         if not isinstance(self._store, BatchStore):
@@ -242,7 +253,7 @@ class BatchVerbs:
         return self._store
 
 
-def _tenant_of(batch: Batch) -> str:
+def tenant_of(batch: Batch) -> str:
     """The tenant of a batch's first message."""
     step: Step | None = batch
     for _ in range(DEPTH_MAX + 1):

@@ -76,6 +76,8 @@ def close(db: Database, batch: int, now_ms: int) -> None:
         return
     parent, then, on_failure, stops, delivered, dead, cancelled = row
     following, role = follow((then, on_failure, bool(stops)), dead, cancelled)
+    if not db.number("follower_find", following):  # none was given, or it was erased
+        following, role = 0, None
     counts = (delivered, dead, cancelled)
     db.run("batch_end", batch, now_ms, *counts, role.value if role else "")
     db.run("batch_counts_delete", batch)

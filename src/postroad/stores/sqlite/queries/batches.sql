@@ -38,6 +38,10 @@ select b.parent, b.then_id, b.failure_id, b.stops, coalesce(sum(c.delivered), 0)
  where b.id = ?1 and b.state = 'open'
 having b.total <= coalesce(sum(c.delivered + c.dead + c.cancelled), 0)
 
+-- name: follower_find
+-- Tell whether the message or batch that follows a batch is there.
+select 1 from batch_held where id = ?1 union all select 1 from batch where id = ?1 and state = 'waiting'
+
 -- name: batch_end
 -- Write the counts of a batch that has ended, and what follows it.
 update batch set state = 'ended', ended_at = ?2, delivered = ?3, dead = ?4, cancelled = ?5, sent = ?6 where id = ?1

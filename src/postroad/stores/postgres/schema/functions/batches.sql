@@ -95,6 +95,10 @@ begin
     v_follow := b.then_id;
     v_role := 'then';
   end if;
+  if not exists (select from batch_held where id = v_follow)
+     and not exists (select from batch where id = v_follow and state = 'waiting') then
+    v_follow := 0;  -- none was given, or it was erased
+  end if;
   update batch set state = 'ended', ended_at = p_now, delivered = n.delivered, dead = n.dead,
                    cancelled = n.cancelled, sent = case when v_follow > 0 then v_role else '' end
    where id = p_id;
