@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from postroad.model.mail_settings import MailSettings
     from postroad.model.tenant_limits import TenantLimits
     from postroad.model.webhook import HeaderNames, WebhookRules
+    from postroad.transports.call_plan import provided
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
     from postroad.verbs.batches import Batch, chain
@@ -55,6 +56,7 @@ __all__ = [
     "TenantLimits",
     "WebhookRules",
     "chain",
+    "provided",
     "public_key",
 ]
 
@@ -73,6 +75,7 @@ MODULES: Final = {
     "model.mail_settings": ("MailSettings",),
     "model.tenant_limits": ("TenantLimits",),
     "model.webhook": ("HeaderNames", "WebhookRules"),
+    "transports.call_plan": ("provided",),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
     "verbs.batches": ("Batch", "chain"),

@@ -30,7 +30,7 @@ from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
-from postroad.verbs.batches import Batch, BatchReceipt, BatchVerbs, chain
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -42,6 +42,7 @@ from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.handler_calls import Registering
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.limits import NamedLimits, QueueLimitOptions
@@ -51,7 +52,7 @@ from postroad.verbs.own_keys import own_keys
 from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G, Registry
+from postroad.verbs.registering import G, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
@@ -137,7 +138,7 @@ class Postroad:
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
-        self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
+        self.registry, self.extra_transports = Registry(self._handlers, self), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, self.registry.transforms, parts.resolve)
@@ -182,16 +183,20 @@ class Postroad:
         self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
-        self.batches = BatchVerbs(store, self._sending)
+        batches = self.batches = BatchVerbs(store, self._sending)
+        self.batch, self.chain = batches.send, batches.chain
+        verbs = (self._sending, self.cancel_all, self.replays)
+        self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
+        self.provide = self.registry.providers.add
         self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
+        self.registry.check()
         if self._own_store:
             await self.store.open()
         try:
@@ -220,10 +225,10 @@ class Postroad:
             if self._own_store:
                 await self.store.close()
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
-        """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
-        `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
-        `keep_bodies`."""
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
+        """Register a function, plain or async, as the recipient of a queue; then `await
+        function.send(body)` sends to it. Options: `retries`, `ladder`, `timeout`, `concurrency`,
+        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`."""
         return self.registry.handler(name, options)
 
     def every(
@@ -265,27 +270,6 @@ class Postroad:
     ) -> Receipt:
         """Send inside your own open transaction: the message is stored if that commits."""
         return await self._sending.send_in(connection, make_send(queue, body, options))
-
-    async def batch(
-        self,
-        members: Sequence[Send | tuple[str, object] | Batch],
-        *,
-        then: Send | tuple[str, object] | Batch | None = None,
-        on_failure: Send | tuple[str, object] | Batch | None = None,
-    ) -> BatchReceipt:
-        """Send messages, or nested batches, together. When all have ended, delivered or dead,
-        `then` is sent, once; if some were not delivered and `on_failure` is given, that instead."""
-        return await self.batches.put(Batch(members, then, on_failure))
-
-    async def chain(
-        self,
-        steps: Sequence[Send | tuple[str, object] | Batch],
-        *,
-        on_failure: Send | tuple[str, object] | Batch | None = None,
-    ) -> BatchReceipt:
-        """Send messages one after the other, each when the one before was delivered. After a
-        failure `on_failure` is sent, and no further step."""
-        return await self.batches.put(chain(steps, on_failure))
 
     def connection(self) -> apsw.Connection:
         """On SQLite: open a connection for your own tables in the road's file and for `send_in`."""

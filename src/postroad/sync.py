@@ -26,6 +26,7 @@ from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.blocking import (
     BlockingAttachments,
     BlockingAudit,
@@ -51,16 +52,18 @@ from postroad.verbs.blocking import (
     BlockingWorkers,
     blocking,
 )
+from postroad.verbs.blocking_calls import BlockingHandlerCall, BlockingRegistering
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.parts import Parts
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G
+from postroad.verbs.registering import G
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Face(ABC):
@@ -68,6 +71,7 @@ class Face(ABC):
 
     def __init__(self, road: app.Postroad) -> None:
         self._target = road
+        road.registry.home.face, self.provide = self, road.provide
         for name, group in vars(Face).items():
             if isinstance(group, VerbGroup):
                 setattr(self, name, group.kind(getattr(road, name), self._wait))
@@ -96,7 +100,7 @@ class Face(ABC):
     attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
-    batch, chain = blocking(app.Postroad.batch), blocking(app.Postroad.chain)
+    batch, chain = blocking(BatchVerbs.send), blocking(BatchVerbs.chain)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
@@ -111,10 +115,10 @@ class Face(ABC):
         """The road itself, with its async face."""
         return self._target
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> BlockingRegistering:
         """Register a function, plain or async, as the recipient of a queue; the options are those
         of `postroad.Postroad.handler`."""
-        return self._target.handler(name, **options)
+        return self._target.registry.handler(name, options, BlockingHandlerCall)
 
     def transform(self, name: str) -> Callable[[F], F]:
         """Register a function as a transformation of bodies, which endpoints are set to."""

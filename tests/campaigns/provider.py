@@ -11,6 +11,7 @@ from msgspec import Struct
 from postroad.model.credential import CredentialSpec
 
 ROOT = Path(__file__).parents[2]
+HELD = -1.0
 ACCOUNT, TOKEN = "AC1", "a secret of the provider"
 
 
@@ -29,6 +30,7 @@ class Provider:
     def __init__(
         self, folder: Path, latency_ms: float = 0, slow_ms: float = 0, *, callbacks: bool = False
     ) -> None:
+        """`latency_ms` HELD: nothing is answered before `release`."""
         self.log = folder / "provider.log"
         told = "yes" if callbacks else "no"
         self._arguments = [str(self.log), str(latency_ms), str(slow_ms), told]
@@ -62,11 +64,16 @@ class Provider:
         values = {"server": self.server, "account": ACCOUNT, "sender": "+15550000", **changes}
         return CredentialSpec(**values)  # type: ignore[arg-type]
 
+    def release(self) -> None:
+        """Answer what is held, and at once from now on."""
+        self.log.with_suffix(".released").touch()
+
     def arrivals(self) -> list[Arrival]:
         """As they were answered."""
         if not self.log.exists():
             return []
-        lines = (line.split() for line in self.log.read_text().splitlines())
+        whole = self.log.read_text().rpartition("\n")[0]  # the last line may be half written
+        lines = (line.split() for line in whole.splitlines())
         return [Arrival(int(at), number, what) for at, number, what in lines]
 
     def taken(self) -> Counter[str]:

@@ -1,12 +1,14 @@
 """A provider in Twilio's form, as a process of its own with a log of its own.
 
 `python -m tests.campaigns.provider_process LOG LATENCY_MS SLOW_MS CALLBACKS`: prints its port. Every
-50th answer takes SLOW_MS. Each arrival is a line of the log: when the kernel took its beginning
-(nanoseconds), number, what was done with it. How it behaves is in the number:
+50th answer takes SLOW_MS; with a LATENCY_MS below 0 nobody is told that a message was taken before the
+test says so. Each arrival is a line of the log: when the kernel took its beginning (nanoseconds),
+number, what was done with it. How it behaves is in the number:
 
   +1511… refuses it     +1512… throttles it the first two times      +1513… takes it and is silent
   +1514… takes it and hangs up       +1515… takes it and answers 500     others: takes it
   +1517… refuses it for a reason that may pass: the region is not enabled
+  +1518… throttles it, for a minute
 
 With CALLBACKS it reports each twice, late, and the last word first.
 """
@@ -19,6 +21,7 @@ import os
 import socket
 import sys
 from base64 import b64decode, b64encode
+from pathlib import Path
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 from tests.servers.stamps import receive, stamp_arrivals
@@ -29,6 +32,7 @@ ACCOUNT, TOKEN = "AC1", "a secret of the provider"
 class Provider:
     def __init__(self, log: str, latency_ms: float, slow_ms: float, *, callbacks: bool) -> None:
         self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.released = Path(log).with_suffix(".released")
         self.latency_s = latency_ms / 1000
         self.slow_s = slow_ms / 1000
         self.callbacks = callbacks
@@ -146,10 +150,17 @@ class Door:
         data = head.encode() + text
         slow = self.provider.slow_s and self.provider.count % 50 == 0
         wait_s = self.provider.slow_s if slow else self.provider.latency_s
-        if wait_s:
+        if wait_s > 0:
             asyncio.get_running_loop().call_later(wait_s, self.write, data)
+        elif wait_s < 0 and status == 201:
+            self.provider.later(self.hold(data))
         else:
             self.write(data)
+
+    async def hold(self, data: bytes) -> None:
+        while not self.provider.released.exists():
+            await asyncio.sleep(0.02)
+        self.write(data)
 
     def write(self, data: bytes) -> None:
         if self.open:
@@ -181,6 +192,9 @@ class Door:
         elif kind == "+1517":
             provider.note(self.began_ns, number, "refused")
             self.answer(400, {"code": 21408, "message": "Region not enabled", "status": 400})
+        elif kind == "+1518":
+            provider.note(self.began_ns, number, "throttled")
+            self.answer(429, {"code": 20429, "message": "Too Many Requests"}, retry_after="60")
         elif kind == "+1512" and provider.throttled.get(number, 0) < 2:
             provider.throttled[number] = provider.throttled.get(number, 0) + 1
             provider.note(self.began_ns, number, "throttled")

@@ -131,9 +131,9 @@ def test_an_expired_credential_starts_nothing(
     async def story() -> None:
         async with running(local(dsn)) as road:
             await prepare(road, provider, tmp_path, numbers(3))
-            soon_ms = road.store.clock.now_ms() + 300
+            soon_ms = road.store.clock.now_ms() + 1_000
             await road.credentials.put("main", provider.spec(expires_at_ms=soon_ms), TOKEN)
-            await asyncio.sleep(0.4)
+            await asyncio.sleep(1.1)
             with pytest.raises(BadCredential, match="has expired"):
                 await road.campaigns.start("c")
             assert (await road.campaigns.show("c")).state == "draft"
@@ -186,7 +186,7 @@ def test_a_scheduled_campaign_starts_at_its_time_in_its_zone(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:
     async def story() -> None:
-        async with running(local(dsn)) as road:
+        async with local(dsn) as road:  # nobody runs it: it stays scheduled, however slow this is
             await prepare(road, provider, tmp_path, numbers(3))
             for at, error in (
                 (datetime.now(UTC) - timedelta(seconds=1), "is past"),
@@ -197,7 +197,7 @@ def test_a_scheduled_campaign_starts_at_its_time_in_its_zone(
             at = datetime.now(ZoneInfo("Asia/Singapore")) + timedelta(seconds=1.5)
             planned = await road.campaigns.schedule("c", at)
             assert (planned.state, planned.start_at_ms) == ("scheduled", int(at.timestamp() * 1000))
-            assert not provider.arrivals()
+        async with running(local(dsn)) as road:
             done = await reaches(road, "done")
             assert done.started_at_ms >= planned.start_at_ms
             assert done.counts.sent == 3

@@ -126,7 +126,7 @@ def test_a_throttle_holds_the_queue_and_spends_no_level(
 ) -> None:
     async def story() -> None:
         async with opened(dsn, provider) as road:
-            receipt = await road.send(f"sms:{numbers(1, '+1512')[0]}", HELLO)
+            receipt = await road.send(f"sms:{numbers(1, '+1518')[0]}", HELLO)
             await ended(road, receipt, State.held)
             said = await road.explain(receipt.id)
             assert (said.because.partition(":")[0], said.level) == ("lane held", 0)

@@ -16,8 +16,9 @@ def test_deliveries_and_commands_go_on_beside_a_crowd_of_half_heads(folder: Path
             receiver.gets(1)
             data("send", receiver.url, "2")
             receiver.gets(2)
-        assert said(folder, TOLD) == 1
-        assert said(folder, "level=(warning|error)") == 1
+        # Told of once a while, not once for each of them; and nothing else went wrong.
+        assert 0 < said(folder, TOLD) < 10
+        assert said(folder, "level=(warning|error)") == said(folder, TOLD)
 
 
 def test_without_the_guard_the_crowd_starves_them(folder: Path) -> None:

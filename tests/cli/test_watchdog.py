@@ -16,7 +16,8 @@ from postroad.observe import watchdog
 from postroad.stores.window_socket import connect, peer_of
 from tests.cli.running import WAIT_S, data, door, start
 
-STUCK_S = 1.0
+STUCK_S = 2.0
+"""Longer than a busy machine holds a process up."""
 PROGRAM = """
 import asyncio, ctypes, re, time
 from pathlib import Path
@@ -90,7 +91,9 @@ def wait(condition: Callable[[], bool], what: str) -> None:
 
 def send(queue: str, how: str = "") -> str:
     body = f'{{"how": "{how}"}}'
-    sent = data("send", queue, body, "--dsn", "sqlite:///road/road.db")
+    # The answer comes first: a loop that is stuck at once gives none.
+    late = ("--delay", "1s") if how else ()
+    sent = data("send", queue, body, *late, "--dsn", "sqlite:///road/road.db")
     return str(sent["id"])
 
 

@@ -45,6 +45,7 @@ KINDS: Final = {
     Move.wait: Kind.later,
     Move.stay: Kind.quota,
     Move.again: Kind.unreachable,
+    Move.behind: Kind.unreachable,
     Move.hold: Kind.failed,
     Move.die: Kind.rejected,
     Move.doubt: Kind.unknown,

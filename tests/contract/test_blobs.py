@@ -54,7 +54,7 @@ async def test_a_content_is_stored_once_and_each_tenants_own(bench: Bench) -> No
 async def test_what_a_message_uses_is_kept_and_goes_a_week_after_it(bench: Bench) -> None:
     used, unused = await put(bench), await put(bench, b"nobody's")
     await message(bench, 77)
-    await blobs(bench).blob_use("default", [BlobUse(used, 77)], bench.now_ms)
+    assert await blobs(bench).blob_use("default", [BlobUse(used, 77)], bench.now_ms)
     await bench.advance(LATER_S)
     assert await swept(bench) == [used]
     assert not await blobs(bench).blob_drop("default", used, bench.now_ms)
@@ -65,7 +65,8 @@ async def test_what_a_message_uses_is_kept_and_goes_a_week_after_it(bench: Bench
 
 async def test_a_use_is_noted_before_its_message_and_forgotten_without_one(bench: Bench) -> None:
     name = await put(bench)
-    await blobs(bench).blob_use("default", [BlobUse(name, 5), BlobUse(name, 6)], bench.now_ms)
+    uses = [BlobUse(name, 5), BlobUse(name, 6)]
+    assert await blobs(bench).blob_use("default", uses, bench.now_ms)
     assert not await blobs(bench).blob_drop("default", name, bench.now_ms)
     await bench.advance(FRESH_MS / 1_000 + 1)
     assert await swept(bench) == [name]  # nothing uses it, but that is not a week ago
@@ -81,3 +82,21 @@ async def test_a_content_that_is_put_again_lives_another_week(bench: Bench) -> N
     assert await swept(bench) == [name]
     await bench.advance(LATER_S)
     assert await swept(bench) == []
+
+
+async def test_a_use_of_a_content_that_was_removed_is_refused(bench: Bench) -> None:
+    """Whoever looked at its size before it was removed hears of it when the use is noted."""
+    name, other = await put(bench), await put(bench, b"another")
+    assert await blobs(bench).blob_drop("default", name, bench.now_ms)
+    uses = [BlobUse(name, 5), BlobUse(other, 5)]
+    assert not await blobs(bench).blob_use("default", uses, bench.now_ms)
+    assert await blobs(bench).blob_use("default", uses[1:], bench.now_ms)
+
+
+async def test_a_holder_lets_go_what_it_does_not_keep(bench: Bench) -> None:
+    name, other = await put(bench), await put(bench, b"another")
+    uses = [BlobUse(name, -5), BlobUse(other, -5)]
+    assert await blobs(bench).blob_use("default", uses, bench.now_ms)
+    await blobs(bench).blob_release("default", -5, [other])
+    assert await blobs(bench).blob_drop("default", name, bench.now_ms)
+    assert not await blobs(bench).blob_drop("default", other, bench.now_ms)

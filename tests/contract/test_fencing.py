@@ -10,7 +10,16 @@ from postroad.model.entities import Lane, Message
 from postroad.model.record import LaneChange, QueueChange
 from tests.contract.bench import Bench
 
-FAILURES = [Move.climb, Move.wait, Move.stay, Move.again, Move.hold, Move.die, Move.doubt]
+FAILURES = [
+    Move.climb,
+    Move.wait,
+    Move.stay,
+    Move.behind,
+    Move.again,
+    Move.hold,
+    Move.die,
+    Move.doubt,
+]
 
 
 async def zombie(bench: Bench) -> tuple[int, Lane, Message]:

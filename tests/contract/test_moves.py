@@ -80,6 +80,16 @@ async def test_stay_and_again_spend_a_try_and_no_level(bench: Bench, move: Move)
     assert (again.rung, again.place) == (message.rung, message.place)
 
 
+async def test_behind_lets_others_of_its_rung_go_first_and_is_due_as_it_was(bench: Bench) -> None:
+    lane, message = await started(bench)
+    other = await bench.send(await bench.queue())
+    await bench.advance(5)
+    await bench.became(message, Move.behind, after_s=0)
+    first, last = await bench.due(lane.id)
+    assert (first.id, last.id) == (other, message.id)
+    assert (last.level, last.attempts, last.due_ms) == (0, 1, message.due_ms)
+
+
 async def test_die_puts_it_in_the_dead_set_with_its_reason(bench: Bench) -> None:
     lane, message = await started(bench)
     await bench.became(message, Move.die, reason=DeadReason.exhausted, error="it said no")

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from uuid import uuid4
 
 import pytest
 
@@ -17,6 +18,12 @@ __all__ = ["dsn", "receiver"]
 def road(dsn: str) -> Postroad:
     """Not open yet: `async with road:`."""
     return Postroad(dsn, settings=Settings(webhooks=LOCAL))
+
+
+@pytest.fixture
+def mark() -> str:
+    """A text of this test alone: the receiver has a log for all."""
+    return uuid4().hex
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -42,9 +42,8 @@ def got(receiver: Receiver, mark: str) -> list[Any]:
 
 
 async def test_an_event_is_published_if_the_transaction_commits_and_in_order(
-    road: Postroad, receiver: Receiver
+    road: Postroad, receiver: Receiver, mark: str
 ) -> None:
-    mark = f"in-{id(road)}"
     await road.endpoints.create(f"{receiver.url('/status/200')}?{mark}", ordered=True)
     running = asyncio.create_task(road.run())
     with pytest.raises(Undo):
@@ -64,9 +63,8 @@ async def test_an_event_is_published_if_the_transaction_commits_and_in_order(
 
 
 async def test_a_key_publishes_once_and_another_body_reaches_nobody(
-    road: Postroad, receiver: Receiver
+    road: Postroad, receiver: Receiver, mark: str
 ) -> None:
-    mark = f"key-{id(road)}"
     await road.endpoints.create(f"{receiver.url('/status/200')}?{mark}")
     await road.publish("order.paid", 1, key="k")
     running = asyncio.create_task(road.run())
@@ -93,10 +91,9 @@ async def test_a_key_publishes_once_and_another_body_reaches_nobody(
 
 
 async def test_it_is_matched_against_the_endpoints_of_its_time(
-    road: Postroad, receiver: Receiver
+    road: Postroad, receiver: Receiver, mark: str
 ) -> None:
     """On PostgreSQL of the move, which comes after the commit; on SQLite of the commit."""
-    mark = f"late-{id(road)}"
     async with transaction(road) as connection:
         receipt = await road.publish_in(connection, "order.paid", 1)
     late = await road.endpoints.create(f"{receiver.url('/status/200')}?{mark}")

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
@@ -51,12 +50,6 @@ def bodies(receiver: Receiver, query: str) -> Counter[str]:
 
 def ok(receiver: Receiver, query: str) -> str:
     return f"{receiver.url('/status/200')}?{query}"
-
-
-@pytest.fixture
-def mark() -> str:
-    """A text of this test alone: the receiver has a log for all."""
-    return uuid4().hex
 
 
 async def broken(road: Postroad, receiver: Receiver, count: int) -> str:

@@ -75,10 +75,10 @@ async def test_a_schema_that_cannot_be_used_is_refused(road: Postroad) -> None:
 
 async def test_patterns_are_matched_in_linear_time(road: Postroad) -> None:
     await road.event_types.set("order.paid", schema={"pattern": "^(a+)+$"})
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(SchemaMismatch):
         await road.publish("order.paid", "a" * 50_000 + "!")
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 async def test_types_are_exported_as_openapi_webhooks_and_imported_again(road: Postroad) -> None:

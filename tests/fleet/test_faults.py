@@ -56,7 +56,7 @@ def test_a_server_that_crashes_in_mid_load(own_server: PrivatePostgres) -> None:
 def test_connections_cut_between_a_commit_and_its_answer(fleet: Fleet, proxy: Proxy) -> None:
     fleet.crew(2, dsn=proxy.dsn())
     for turn, queue in enumerate(("quick", "box-1.1", "quick")):
-        slow = Parcel(tag(queue, turn, 0), wait_ms=400)
+        slow = Parcel(tag(queue, turn, 0), wait_ms=2_000)
         fleet.send([slow])
         _cut_its_record(fleet, proxy, slow)
     # The claim's commit: the lane is owned by a process that does not know it.

@@ -31,7 +31,10 @@ def loaded(code: str) -> set[str]:
             "import postroad.cli.root",
             OTHERS | {"apsw", "postroad.app", "cryptography"},
         ),
-        ("import postroad; postroad.Postroad('sqlite:///x.db')", OTHERS),
+        (
+            "import postroad; postroad.Postroad('sqlite:///x.db')",
+            OTHERS | {"cryptography.x509"},
+        ),
         (
             "import postroad; postroad.Postroad('postgresql://x/y')",
             OTHERS - {"asyncpg"} | {"postroad.stores.sqlite.store"},

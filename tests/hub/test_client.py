@@ -260,7 +260,9 @@ async def test_a_client_that_reads_slowly_keeps_little_and_gets_all(
             for n in range(2):
                 await client.send(box.box, box.sender_token, f"{n}" * 20_000)
         assert await client.subscribe({box.box: box.recipient_token for box in boxes}) == []
-        await asyncio.sleep(0.2)
+        async with asyncio.timeout(60):
+            while client._inbox._bytes <= 100_000:
+                await asyncio.sleep(0.01)
         got: dict[str, list[str]] = {}
         most = 0
         async with asyncio.timeout(60):

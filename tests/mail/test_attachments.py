@@ -84,6 +84,12 @@ async def test_a_campaign_refers_to_attachments_and_its_mails_are_signed_with_th
             await road.run(until_idle=True)
             assert (await road.campaigns.show("c")).counts.sent == 4
             await road.campaigns.edit("d", attachments=[])
+            old = await road.attachments.put(b"old", "old.txt")
+            await road.campaigns.edit("d", attachments=[old])
+            with pytest.raises(AttachmentInUse):
+                await road.attachments.remove(old.id)
+            await road.campaigns.edit("d", attachments=[])
+            await road.attachments.remove(old.id)
     assert len(server.mails) == 4
     for mail in server.mails:
         assert parts(mail)[-1].get_payload(decode=True) == LOGO
@@ -182,3 +188,24 @@ async def test_a_person_is_erased_with_what_only_its_mails_have(
             job = await road.privacy.erase(tenant="default")
             assert (await road.privacy.erasure(job.id, wait=30)).is_done
             assert (await road.attachments.list()).attachments == ()
+
+
+async def test_a_mail_with_an_attachment_is_sent_in_the_callers_transaction(tmp_path: Path) -> None:
+    """Its use is noted by the same transaction: nothing waits for its end."""
+    with MailServer() as server:
+        async with road_to(tmp_path, server.url) as road:
+            file = await road.attachments.put(b"paper", "a.txt")
+            body = {**MAIL, "attachments": [file]}
+            connection = road.connection()
+            connection.execute("begin immediate")
+            await road.send_in(connection, "mailto:bob@example.com", body)
+            connection.execute("rollback")
+            await road.attachments.remove(file.id)
+            file = await road.attachments.put(b"paper", "a.txt")
+            with connection:
+                await road.send_in(connection, "mailto:ann@example.com", body)
+            with pytest.raises(AttachmentInUse):
+                await road.attachments.remove(file.id)
+            await road.run(until_idle=True)
+    (mail,) = server.mails
+    assert parts(mail)[-1].get_payload(decode=True) == b"paper"

@@ -3,6 +3,7 @@ and how much is read of them."""
 
 import asyncio
 import resource
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -40,7 +41,7 @@ async def serving(speak: Speak) -> AsyncIterator[str]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mistake of the test itself is found soon."""
     for name in ("GREETING_S", "COMMAND_S", "CONTENT_S"):
-        monkeypatch.setattr(dialogue, name, 5.0)
+        monkeypatch.setattr(dialogue, name, 30.0)
 
 
 async def tried(speak: Speak, body: object = MAIL) -> Outcome:
@@ -186,8 +187,8 @@ async def test_one_that_dies_at_the_next_command_is_not_blamed_either() -> None:
 
 
 async def test_nobody_listens() -> None:
-    async with serving(says(GREETING)) as url:
-        pass
-    async with line(url) as road:
-        outcome = await road.send("ann@example.com")
+    with socket.socket() as bound:  # and not listening
+        bound.bind(("127.0.0.1", 0))
+        async with line(f"smtp://127.0.0.1:{bound.getsockname()[1]}") as road:
+            outcome = await road.send("ann@example.com")
     assert (outcome.kind, outcome.error) == (Kind.unreachable, "connection refused")

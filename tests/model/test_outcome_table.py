@@ -4,6 +4,7 @@ from typing import Final
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.block import Block, BlockKind, disabled
 from postroad.model.circuit import CLOSED, Circuit
@@ -21,11 +22,13 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
+from postroad.model.recipients import addressed
 from postroad.model.states import DeadReason
 from tests.model.given_values import NOW_MS, message, rung, situation
 
 S, MIN, H = 1_000, 60_000, 3_600_000
 FIRST, SECOND, LAST = message(0), message(1), message(6)
+TO_ANN = replace(FIRST, headers=addressed("ann@example.com"))
 HEALTHY = situation()
 ORDERED = situation(rung=rung(ordered=True))
 SKIPPING = situation(rung=rung(ordered=True), policy=Policy(skip_exhausted=True))
@@ -34,6 +37,7 @@ NO_RETRIES = situation(policy=Policy(ladder=with_retries(DEFAULT_LADDER, 0)))
 STRUCK_TWICE = situation(circuit=Circuit(2, 0, 0, NOW_MS - 9, "refused"))
 OPEN = Circuit(3, 1, NOW_MS, NOW_MS - 9, "refused")
 PROBING = situation(circuit=OPEN, probe=True)
+PROBING_IN_ORDER = situation(circuit=OPEN, probe=True, rung=rung(ordered=True))
 IN_FLIGHT = situation(circuit=OPEN)
 THIRD_TRY = situation(tries_here=3)
 OVER_QUOTA = situation(
@@ -154,7 +158,27 @@ TABLE: Final = [
         THIRD_TRY,
         Next(Move.stay, 0, circuit=STRIKE_1, block=AWAY_1),
     ),
-    Row("a probe", FIRST, SILENT, PROBING, Next(Move.stay, 0, circuit=OPENED_FURTHER)),
+    Row(
+        "a probe",
+        FIRST,
+        SILENT,
+        PROBING,
+        Next(Move.behind, 0, NOW_MS, circuit=OPENED_FURTHER),
+    ),
+    Row(
+        "a head as probe",
+        FIRST,
+        SILENT,
+        PROBING_IN_ORDER,
+        Next(Move.stay, 0, circuit=OPENED_FURTHER),
+    ),
+    Row(
+        "one of many recipients of its queue",
+        TO_ANN,
+        SILENT,
+        THIRD_TRY,
+        Next(Move.climb, 1, NOW_MS + MIN, circuit=STRIKE_1),
+    ),
     Row("in flight", FIRST, SILENT, IN_FLIGHT, Next(Move.stay, 0, circuit=OPEN)),
     Row("503 at the last level", LAST, SILENT, STRUCK_TWICE, Next(Move.stay, 6, circuit=OPENED)),
     Row("at most once", FIRST, SILENT, ONCE, Next(Move.again, 0, NOW_MS + S, circuit=STRIKE_1)),

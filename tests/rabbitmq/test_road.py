@@ -255,7 +255,7 @@ async def test_an_uncertain_message_is_settled_as_unsent_and_tried_again(
     road = a_road(dsn, tmp_path)
     tries = 0
 
-    @road.handler("pay", at_most_once=True, timeout=0.2)
+    @road.handler("pay", at_most_once=True, timeout=1)
     async def pay(_message: Message[dict[str, int]]) -> None:
         nonlocal tries
         tries += 1

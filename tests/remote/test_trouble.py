@@ -96,9 +96,9 @@ async def test_whatever_is_wrong_at_the_address_has_a_name(
             assert url in str(error)
     with other_server(503, b"<html>") as url:  # a proxy whose server is away
         assert isinstance(await refusal(url), RoadUnreachable)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    error = await refusal(f"http://127.0.0.1:{port}")
+    with socket.socket() as bound:  # and not listening
+        bound.bind(("127.0.0.1", 0))
+        error = await refusal(f"http://127.0.0.1:{bound.getsockname()[1]}")
     assert isinstance(error, RoadUnreachable)
     assert "refused" in str(error)
     for dsn in ("http://", "http://me:secret@host", "http://host?x=1", "http://host:x", "road:///"):

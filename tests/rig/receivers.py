@@ -106,7 +106,7 @@ class Receivers:
         self._draw = draw
         self._policy = policy
         self.behaviours = behaviours if behaviours is not None else {}
-        """By queue name, or by server."""
+        """By message (`#ID`), by queue name, or by server."""
         self.book: list[ReceivedTry] = []
         self.on_start: Callable[[str, int], None] = lambda _server, _message: None
         self.on_receipt: Callable[[ReceivedTry], None] = self.book.append
@@ -134,7 +134,8 @@ class Receivers:
     async def handle(self, server: str, queue: Queue, message: Message) -> Outcome:
         """One try at a recipient."""
         started_ms = self._clock_ms()
-        behaviour = self.behaviours.get(queue.name) or self.behaviours.get(server) or good()
+        names = (f"#{message.id}", queue.name, server)
+        behaviour = next((self.behaviours[n] for n in names if n in self.behaviours), good())
         seconds, handled, outcome = behaviour(started_ms, self._draw())
         self.on_start(server, message.id)
         await asyncio.sleep(seconds)  # also when it is 0: whoever crashed at the start stays here

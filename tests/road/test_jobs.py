@@ -35,7 +35,7 @@ def test_a_cut_thread_keeps_its_place_until_it_ends(tmp_path: Path, within: With
     road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=parts)
     go, seen = threading.Event(), list[object]()
 
-    @road.handler("slow", timeout=0.1, retries=0, concurrency=1)
+    @road.handler("slow", timeout=0.5, retries=0, concurrency=1)
     def slow(message: Message[str]) -> None:
         seen.append(message.body)
         if message.body == "hangs":
@@ -70,7 +70,7 @@ def test_a_thread_that_was_cut_is_told_so_by_its_heartbeat(road: Postroad, withi
     told: list[str] = []
     cut = threading.Event()
 
-    @road.handler("slow", timeout=0.1, retries=0)
+    @road.handler("slow", timeout=0.5, retries=0)
     def slow(message: Message[object]) -> None:
         cut.wait(20)
         try:
@@ -93,10 +93,10 @@ def test_a_thread_that_was_cut_is_told_so_by_its_heartbeat(road: Postroad, withi
 def test_a_heartbeat_lets_a_thread_take_longer(road: Postroad, within: Within) -> None:
     """Each one gives it the whole timeout again."""
 
-    @road.handler("slow", timeout=1, retries=0)
+    @road.handler("slow", timeout=2, retries=0)
     def slow(message: Message[object]) -> None:
         for _ in range(5):
-            time.sleep(0.3)
+            time.sleep(0.5)
             message.heartbeat()
 
     async def story() -> None:

@@ -62,8 +62,9 @@ def stalls(process: "subprocess.Popen[str]") -> list[dict[str, Any]]:
 def test_the_stack_of_a_stall_is_logged_once_and_the_program_goes_on(
     how: str, tmp_path: Path
 ) -> None:
-    (stall,) = stalls(begin(how, 4 * STUCK_S, tmp_path, STUCK_S))
-    assert "in job" in stall["stack"]
+    found = stalls(begin(how, 4 * STUCK_S, tmp_path, STUCK_S))
+    # A busy machine can hold the program up elsewhere, too.
+    (stall,) = [one for one in found if "in job" in one["stack"]]
     assert stall["stuck_s"] >= STUCK_S
 
 

@@ -2,6 +2,7 @@
 work."""
 
 import asyncio
+import threading
 import time
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from postroad import Exponential, Postroad
 from postroad.model.errors import BadInput
-from postroad.transports.webhook import transforms as module
+from postroad.transports.webhook.transforms import TAKES_S, THREADS
 from tests.ways.servers import Stand
 from tests.ways.test_access import held
 
@@ -61,42 +62,40 @@ async def test_a_server_has_the_transformations_of_its_program(
     assert [one.body for one in stand.got] == [b'"slim"']
 
 
-async def test_who_waits_for_a_thread_is_not_late(
-    road: Postroad, stand: Stand, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "TAKES_S", 0.5)
-
+async def test_who_waits_for_a_thread_is_not_late(road: Postroad, stand: Stand) -> None:
     @road.transform("slow")
     def slow(_kind: str, body: dict[str, Any]) -> dict[str, Any]:
-        time.sleep(0.1)
+        time.sleep(0.3)
         return body
 
     for number in range(4):
         await road.endpoints.create(f"{stand.url}/{number}", transform="slow")
-    for number in range(30):  # 0.75 s for four threads
+    assert 30 * 0.3 / THREADS > TAKES_S
+    for number in range(30):
         await road.publish("order.paid", {"id": number})
     await road.run(until_idle=True)
     assert len(stand.got) == 120
 
 
 async def test_a_transformation_that_fails_costs_only_its_message(
-    road: Postroad, stand: Stand, monkeypatch: pytest.MonkeyPatch
+    road: Postroad, stand: Stand
 ) -> None:
     """By an error, by its time or by its size; it is dead with the reason, and can be replayed."""
-    monkeypatch.setattr(module, "TAKES_S", 0.1)
+    ended = threading.Event()
 
     @road.transform("picky")
     def picky(_kind: str, body: dict[str, Any]) -> Any:
         if body["do"] == "sleep":
-            time.sleep(0.5)
+            ended.wait(60)
         if body["do"] == "raise":
             raise KeyError("no such field")
         return "x" * (2 << 20) if body["do"] == "grow" else body
 
     await road.endpoints.create(stand.url, transform="picky", ladder=ONCE)
-    words = {"sleep": "longer than 0.1 s", "raise": "KeyError", "grow": "at most 1048576"}
+    words = {"sleep": f"longer than {TAKES_S:g} s", "raise": "KeyError", "grow": "at most 1048576"}
     told = {do: (await road.publish("a", {"do": do})).messages[0] for do in (*words, "pass")}
     await road.run(until_idle=True)
+    ended.set()
     assert [one.body for one in stand.got] == [b'{"do":"pass"}']
     for do, said in words.items():
         (one,) = await road.webhooks.attempts(told[do])

@@ -1,6 +1,6 @@
 """A uvicorn server: `… LOG`. What it gets it writes to the log, a JSON line a request, and answers as
-the path says: /status/503, /seq/500/200 (one after the other by message), /slow/2/200, /echo/200 (what
-headers it was sent)."""
+the path says: /status/503, /seq/500/200 (one after the other by message), /slow/2/200, /held/200 (once
+its test says so), /echo/200 (what headers it was sent)."""
 
 import asyncio
 import json
@@ -48,6 +48,8 @@ async def answer(words: list[str], headers: dict[str, str], send: Any) -> None:
     number = headers.get("webhook-id", "")
     if kind == "slow":
         await asyncio.sleep(float(rest.pop(0)))
+    while kind == "held" and not LOG.with_suffix(".released").exists():
+        await asyncio.sleep(0.02)
     turn = SEEN[number] if kind == "seq" else 0
     SEEN[number] += 1
     status = int(rest[min(turn, len(rest) - 1)])

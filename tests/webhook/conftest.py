@@ -44,13 +44,24 @@ class Receiver:
     def __init__(self, port: int, log: Path) -> None:
         self._port = port
         self._log = log
+        self._entries: list[dict[str, Any]] = []
+        self._read_bytes = 0
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self._port}{path}"
 
     def got(self, path: str) -> list[dict[str, Any]]:
-        lines = self._log.read_text().splitlines() if self._log.exists() else []
-        return [entry for line in lines if (entry := json.loads(line))["path"] == path]
+        if self._log.exists():
+            with self._log.open("rb") as log:
+                log.seek(self._read_bytes)
+                whole = log.read().rpartition(b"\n")  # the last line may be half written
+            self._read_bytes += len(whole[0] + whole[1])
+            self._entries += [json.loads(line) for line in whole[0].splitlines()]
+        return [entry for entry in self._entries if entry["path"] == path]
+
+    def release(self) -> None:
+        """Answer all that came to /held."""
+        self._log.with_suffix(".released").touch()
 
 
 @pytest.fixture(scope="session")

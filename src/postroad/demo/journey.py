@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.app import Postroad
-from postroad.demo.recipients import LADDER, DemoBody
-from postroad.demo.servers import Running, serving
+from postroad.demo.recipients import AWAY_S, LADDER, DemoBody
+from postroad.demo.servers import AWAY, Running, serving
 from postroad.demo.watch import RoadObserver, RoadSnapshot
 from postroad.engine.drafting import Send
 from postroad.model.errors import RetryLater
@@ -63,7 +63,7 @@ async def run(demo: DemoRun, show: Show) -> list[str]:
     limits = real_leases(Limits(), demo.speed)
     settings = replace(Postroad.defaults, limits=limits, webhooks=LOCAL)
     road = Postroad(f"sqlite:///{demo.path}", settings=settings, parts=parts)
-    road.handler(HANDLER, ladder=LADDER)(make_thumbnail)
+    _ = road.handler(HANDLER, ladder=LADDER)(make_thumbnail)  # sent to by its name
     accepted: list[str] = []
     # Each user of the limited server gets three messages in a hundred; it takes a third of them.
     with serving(demo.speed, max(1, demo.messages // 100)) as servers:
@@ -86,13 +86,29 @@ async def _deliver(
     sending = asyncio.create_task(send_all(road, sends, accepted, delivering))
     try:
         with RoadObserver(demo.path, road, demo.messages, accepted) as watch:
-            await watch_until_done(watch, show, sending, delivering)
+            await watch_until_done(watch, _noticing(show, servers), sending, delivering)
     except asyncio.CancelledError:
         pass  # Ctrl-C, in the moment before the road itself listens for it
     finally:
         road.stop()
         await sending
         await delivering
+
+
+def _noticing(show: Show, servers: Running) -> Show:
+    """Show, and let the server that is away come back in time, but not before its circuit was seen
+    to be open: on a busy machine the demo's minutes are short."""
+    away = True
+
+    def shown(snapshot: RoadSnapshot) -> None:
+        nonlocal away
+        show(snapshot)
+        seen = any(lane.server == AWAY and lane.opened > 1 for lane in snapshot.lanes)
+        if away and seen and snapshot.since_start_s >= AWAY_S:
+            away = False
+            servers.come_back()
+
+    return shown
 
 
 async def _here(_name: str) -> list[str]:

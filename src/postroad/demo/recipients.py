@@ -79,7 +79,7 @@ class Servers:
         return OK
 
     async def away(self, _user: str, _parcel: DemoBody) -> Reply:
-        """Does not listen in the first minutes (see `servers`)."""
+        """Does not listen in the first minutes (see `journey`)."""
         return OK
 
     async def closed(self, _user: str, _parcel: DemoBody) -> Reply:

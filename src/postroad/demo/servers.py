@@ -1,7 +1,7 @@
 """The demo's HTTP servers, a process of its own: `python -m postroad.demo.servers SPEED QUOTA`.
 
-It prints the port of each host as JSON, begins to count time at a line on its standard input, and
-ends when that does.
+It prints the port of each host as JSON. At the first line of its standard input it begins to count
+time, at the second one the server that was away comes back; it ends with the input.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from postroad.demo.recipients import AWAY_S, Answer, DemoBody, Servers
+from postroad.demo.recipients import Answer, DemoBody, Servers
 from postroad.ports import loop
 from postroad.ports.clock import SystemClock
 
@@ -31,6 +31,8 @@ class Running(Struct, frozen=True):
     ports: dict[str, int]
     begin: Callable[[], None]
     """Their time begins."""
+    come_back: Callable[[], None]
+    """The one that was away listens from now on."""
 
 
 @contextmanager
@@ -44,11 +46,12 @@ def serving(speed: float, quota_messages: int) -> Iterator[Running]:
         if orders is None or told is None:  # pragma: no cover - both were asked for
             raise OSError("the demo's servers have no pipes")
 
-        def begin() -> None:
+        def next_line() -> None:
             orders.write("\n")
             orders.flush()
 
-        yield Running(msgspec.json.decode(told.readline(), type=dict[str, int]), begin)
+        ports = msgspec.json.decode(told.readline(), type=dict[str, int])
+        yield Running(ports, begin=next_line, come_back=next_line)
         orders.close()
 
 
@@ -68,14 +71,9 @@ async def serve(speed: float, quota_messages: int) -> None:
     sys.stdout.flush()
     await loop.run_in_executor(None, sys.stdin.readline)
     servers.start_s = clock.steady_s()
-    coming = asyncio.create_task(_later(doors[AWAY], servers.away, clock))
+    if await loop.run_in_executor(None, sys.stdin.readline):
+        await _open(doors[AWAY], servers.away)
     await loop.run_in_executor(None, sys.stdin.read)
-    coming.cancel()
-
-
-async def _later(door: socket.socket, answer: Answer, clock: SystemClock) -> None:
-    await clock.sleep(AWAY_S)
-    await _open(door, answer)
 
 
 async def _open(door: socket.socket, answer: Answer) -> None:

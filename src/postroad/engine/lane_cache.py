@@ -202,8 +202,9 @@ class LaneCache(Struct, gc=False, eq=False):
             self._refill(rung)
         return message
 
-    def wants(self, now_ms: int, *, only_one: bool) -> list[Want]:
-        """Which rungs to read from, and how much; `only_one` message when it is a probe."""
+    def wants(self, now_ms: int, *, only_one: bool, turn: int = 0) -> list[Want]:
+        """Which rungs to read from, and how much; `only_one` message when it is a probe. `turn`
+        counts probes: each is of another rung than the last one, if there are several."""
         if not (self._to_read or (self._due and self._due[0][0] <= now_ms)):
             return []
         while self._due and self._due[0][0] <= now_ms:
@@ -213,7 +214,9 @@ class LaneCache(Struct, gc=False, eq=False):
             self._refill(self._rungs[number])
         share = max(4, self._read_ahead // max(1, len(self._to_read)))
         wants: list[Want] = []
-        for number in list(self._to_read)[: 1 if only_one else WANTS_MAX]:
+        numbers = list(self._to_read)
+        first = turn % len(numbers) if only_one and numbers else 0
+        for number in numbers[first : first + 1] if only_one else numbers[:WANTS_MAX]:
             rung = self._to_read.pop(number)
             wants.append(rung.want(1 if only_one else share))
         self._wants_open += len(wants)

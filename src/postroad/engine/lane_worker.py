@@ -161,7 +161,7 @@ class LaneWorker(Struct, gc=False, eq=False):
         one = self.circuit.is_open or self.probation.active
         if one and self.schedule.has_waiting:
             return []
-        return self.cache.wants(now_ms, only_one=one)
+        return self.cache.wants(now_ms, only_one=one, turn=self.circuit.strikes)
 
     def read(self, reading: Reading) -> list[AttemptEffects]:
         """Take in messages; answers what becomes of those that must not start."""
@@ -225,9 +225,9 @@ class LaneWorker(Struct, gc=False, eq=False):
             if lane_queue.ramp:
                 self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)
-            return AttemptEffects(
-                self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue)
-            )
+            result = result_of(self.lane, rung, message, outcome, after, times)
+            keeps = self.keep_bodies_ms or lane_queue.queue.policy.keep_bodies_ms
+            return AttemptEffects(self._kept(result, lane_queue) if keeps else result)
         at = Situation(
             policy=lane_queue.queue.policy,
             rung=rung,

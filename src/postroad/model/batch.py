@@ -34,7 +34,7 @@ class CyclicBatch(BadInput):
     its own for each place."""
 
 
-class Role(StrEnum):
+class FollowRole(StrEnum):
     """When a message that follows a batch is sent."""
 
     then = "then"
@@ -78,7 +78,7 @@ class HeldDraft(Struct, frozen=True):
     """A message that is stored when a batch ends; due so long after, if not later."""
 
     batch: int
-    role: Role
+    role: FollowRole
     draft: Draft
     delay_ms: int
 
@@ -133,9 +133,9 @@ def marked(headers: bytes, batch: int) -> bytes:
     return first + (b"," + headers[1:] if headers else b"}")
 
 
-def follow(row: tuple[int, int, bool], dead: int, cancelled: int) -> tuple[int, Role | None]:
+def follow(row: tuple[int, int, bool], dead: int, cancelled: int) -> tuple[int, FollowRole | None]:
     """Choose what follows an ended batch (then, on_failure, stops): which message or batch."""
     then, on_failure, stops = row
     if (dead or cancelled) and (on_failure or stops):
-        return on_failure, Role.on_failure if on_failure else None
-    return then, Role.then if then else None
+        return on_failure, FollowRole.on_failure if on_failure else None
+    return then, FollowRole.then if then else None

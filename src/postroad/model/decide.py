@@ -17,6 +17,7 @@ from postroad.model.circuit import CLOSED, Circuit, after_no_answer, held
 from postroad.model.entities import Message, Policy, Rung
 from postroad.model.ladder import jittered_ms
 from postroad.model.outcome import Kind, Outcome
+from postroad.model.recipients import recipient_in
 from postroad.model.ruling import RuleAction
 from postroad.model.states import DeadReason
 
@@ -28,6 +29,8 @@ class Move(StrEnum):
     climb = "climb"
     wait = "wait"
     stay = "stay"
+    behind = "behind"
+    """It goes behind the others that are due on its rung, and is due as it was."""
     again = "again"
     hold = "hold"
     die = "die"
@@ -147,6 +150,9 @@ def _quota(message: Message, outcome: Outcome, at: Situation, circuit: Circuit) 
 
 
 def _unreachable(message: Message, outcome: Outcome, at: Situation, circuit: Circuit) -> Next:
+    if circuit.is_open and at.probe and not at.rung.ordered:
+        # It may be at fault, and not the server: the next probe is another message of its rung.
+        return Next(Move.behind, message.level, at.now_ms, circuit=circuit)
     if circuit.is_open:
         return Next(Move.stay, message.level, circuit=circuit)
     if at.tries_here < IN_PLACE_TRIES:
@@ -154,6 +160,8 @@ def _unreachable(message: Message, outcome: Outcome, at: Situation, circuit: Cir
         return Next(Move.again, message.level, due_ms, circuit=circuit)
     # Others of the lane got answers meanwhile, else the circuit would have opened: so it is
     # this recipient, not the server.
+    if recipient_in(message.headers):  # its queue is others' too
+        return _climb(message, at, circuit, unblock=False)
     block = queue_block(at.block, outcome, at.now_ms, at.draw)
     return Next(Move.stay, message.level, circuit=circuit, block=block)
 

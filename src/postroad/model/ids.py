@@ -42,17 +42,17 @@ def first_after(moment_ms: int) -> int:
 
 def to_text(number: int) -> str:
     """Return a message's id as users see it."""
-    return PREFIX + to_digits(number)
+    # Two digits at once: every receipt has one, and thirteen single ones took 4 µs.
+    return (
+        f"{PREFIX}{ALPHABET[number >> 60 & 31]}{PAIRS[number >> 50 & 1023]}"
+        f"{PAIRS[number >> 40 & 1023]}{PAIRS[number >> 30 & 1023]}{PAIRS[number >> 20 & 1023]}"
+        f"{PAIRS[number >> 10 & 1023]}{PAIRS[number & 1023]}"
+    )
 
 
 def to_digits(number: int) -> str:
     """Return the digits of an id."""
-    # Two digits at once: every receipt has one, and thirteen single ones took 4 µs.
-    return (
-        f"{ALPHABET[number >> 60 & 31]}{PAIRS[number >> 50 & 1023]}"
-        f"{PAIRS[number >> 40 & 1023]}{PAIRS[number >> 30 & 1023]}{PAIRS[number >> 20 & 1023]}"
-        f"{PAIRS[number >> 10 & 1023]}{PAIRS[number & 1023]}"
-    )
+    return to_text(number)[len(PREFIX) :]
 
 
 def campaign_id(campaign: int, n: int) -> int:

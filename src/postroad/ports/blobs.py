@@ -22,8 +22,12 @@ class Blobs(Protocol):
     async def blob_bytes(self, tenant: str) -> int:
         """Return how many bytes a tenant has stored."""
 
-    async def blob_use(self, tenant: str, uses: Sequence[BlobUse], now_ms: int) -> None:
-        """Note who is about to use contents: before the message or the campaign is stored."""
+    async def blob_use(self, tenant: str, uses: Sequence[BlobUse], now_ms: int) -> bool:
+        """Note who is about to use contents: before the message or the campaign is stored. False
+        when one is not there; what was noted is forgotten by a sweep."""
+
+    async def blob_release(self, tenant: str, holder: int, keep: Sequence[str]) -> None:
+        """Forget what a message or campaign uses, but for those to keep."""
 
     async def blob_sizes(self, tenant: str, blobs: Sequence[str]) -> dict[str, int]:
         """Return the sizes of contents that are there."""

@@ -7,7 +7,7 @@ from msgspec import Raw
 from postroad.engine.drafting import as_send
 from postroad.model.batch import DEPTH_MAX, CyclicBatch
 from postroad.model.errors import BadInput
-from postroad.remote.calls import Args, VerbCall, Verbs, ask
+from postroad.remote.calls import Args, VerbCall, Verbs, ask, inherited
 from postroad.remote.client import RemoteClient
 from postroad.remote.sending import line_of
 from postroad.verbs.batches import Batch, BatchReceipt, tenant_of
@@ -45,6 +45,8 @@ def _step(step: object, within: tuple[int, ...]) -> Any:
 
 
 BATCHES: Final[Verbs] = {
+    "send": inherited,
+    "chain": inherited,
     "put": _put,
     "get": VerbCall("GET", "/v1/batches/{id}"),
     "list": VerbCall("GET", "/v1/batches"),

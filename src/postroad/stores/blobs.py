@@ -38,16 +38,22 @@ class BlobTable(Statements):
         row = await self.first("blobs", "blob_bytes", tenant)
         return int(row[0]) if row else 0
 
-    async def blob_use(self, tenant: str, uses: Sequence[BlobUse], now_ms: int) -> None:
-        """Note who uses contents. They are touched first: a sweep between the two leaves them."""
-        names = sorted({use.blob for use in uses})
-        await self.execute("blobs", "blob_touch", tenant, _listed(names), now_ms)
-        pairs = sorted({(use.blob, use.holder) for use in uses})
-        await self.execute("blobs", "blob_use", tenant, _listed(pairs), now_ms)
+    async def blob_use(self, tenant: str, uses: Sequence[BlobUse], now_ms: int) -> bool:
+        """Note who uses contents; False when one is not there."""
+        pairs = use_pairs(uses)
+        held = await self.count("blobs", "blob_use", tenant, listed(pairs), now_ms)
+        await self.execute(
+            "blobs", "blob_touch", tenant, listed([blob for blob, _ in pairs]), now_ms
+        )
+        return held == len(pairs)
+
+    async def blob_release(self, tenant: str, holder: int, keep: Sequence[str]) -> None:
+        """Forget what a holder uses, but for some."""
+        await self.execute("blobs", "blob_release", tenant, holder, listed(list(keep)))
 
     async def blob_sizes(self, tenant: str, blobs: Sequence[str]) -> dict[str, int]:
         """The sizes of contents that are there."""
-        rows = await self.select("blobs", "blob_sizes", tenant, _listed(sorted(set(blobs))))
+        rows = await self.select("blobs", "blob_sizes", tenant, listed(sorted(set(blobs))))
         return dict(rows)
 
     async def blob_drop(self, tenant: str, blob: str, now_ms: int) -> bool:
@@ -68,5 +74,11 @@ class BlobTable(Statements):
         return after if more else None
 
 
-def _listed(values: object) -> str:
+def use_pairs(uses: Sequence[BlobUse]) -> list[tuple[str, int]]:
+    """Who uses what, each once."""
+    return sorted({(use.blob, use.holder) for use in uses})
+
+
+def listed(values: object) -> str:
+    """Return values as a JSON list."""
     return msgspec.json.encode(values).decode()

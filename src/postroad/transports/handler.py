@@ -16,7 +16,7 @@ from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
-from postroad.transports.job import Job, Reads, plain
+from postroad.transports.job import Job, Reads, is_async, plain
 from postroad.transports.threads import Call, Calls, Threads
 
 __all__ = ["Handle", "Handler", "HandlerSession", "HandlerTransport", "Job", "is_async"]
@@ -34,12 +34,6 @@ class Handler(Struct, frozen=True):
     policy: Policy
     concurrency: int
     reads: Reads = plain
-
-
-def is_async(function: Callable[..., object]) -> bool:
-    """Whether a handler runs in the loop; any other gets a thread."""
-    call = getattr(function, "__call__", None)  # noqa: B004 - an object may be async to call
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
 class HandlerTransport:

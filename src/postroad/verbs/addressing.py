@@ -53,14 +53,15 @@ class Addressing:
 
     async def routed(self, sends: Sequence[Send]) -> Sequence[Send]:
         """The sends, those to addresses with their queues, and with the recipient in a header."""
-        begins = self._begins
-        if not any(
-            send.credential
-            or send.queue.partition(":")[0].partition(SITE_MARK)[0].lower() in begins
-            for send in sends
-        ):
-            return sends
-        return [await self._routed(send) for send in sends]
+        # Few names among many sends: taking each name apart for every message took 0.4 µs.
+        if any(map(self._needs_route, {(send.queue, send.credential) for send in sends})):
+            return [await self._routed(send) for send in sends]
+        return sends
+
+    def _needs_route(self, given: tuple[str, str]) -> bool:
+        queue, credential = given
+        begin = queue.partition(":")[0].partition(SITE_MARK)[0].lower()
+        return bool(credential) or begin in self._begins
 
     async def _routed(self, send: Send) -> Send:
         if send.queue == OPERATOR:

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.engine.drafting import Send
 from postroad.model.blobs import (
     BLOB_BYTES_MAX,
     Attachment,
@@ -16,7 +17,7 @@ from postroad.model.blobs import (
     UnknownAttachment,
     blob_name,
 )
-from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.entities import DEFAULT_TENANT, Draft
 from postroad.model.errors import (
     BadInput,
     BodyTooLarge,
@@ -25,12 +26,14 @@ from postroad.model.errors import (
 )
 from postroad.model.tenant_limits import TenantLimits
 from postroad.ports.blobs import Blobs
+from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.transports.smtp.body import check_file
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 UNKNOWN_TYPE: Final = "application/octet-stream"
+REMOVED: Final = "an attachment was removed meanwhile: put it again"
 
 
 class AttachmentPage(Struct, frozen=True):
@@ -132,7 +135,22 @@ class AttachmentHolds:
         if uses:
             await self.check(tenant, uses)
             now_ms = self._store.clock.now_ms()
-            await blobs_of(self._store).blob_use(tenant, uses, now_ms)
+            if not await blobs_of(self._store).blob_use(tenant, uses, now_ms):
+                raise BadInput(REMOVED)
+
+    async def hold_in(self, store: Joins, connection: object, send: Send, draft: Draft) -> None:
+        """Check what a message uses, and note it inside the caller's transaction."""
+        uses = [BlobUse(blob, draft.id) for blob in draft.blobs]
+        if uses:
+            await self.check(send.tenant, uses)
+            now_ms = self._store.clock.now_ms()
+            if not await store.hold_in(connection, send.tenant, uses, now_ms):
+                raise BadInput(REMOVED)
+
+    async def release(self, tenant: str, holder: int, keep: Sequence[str]) -> None:
+        """Let go what a campaign refers to no longer."""
+        if isinstance(self._store, Blobs):
+            await self._store.blob_release(tenant, holder, keep)
 
     async def check(self, tenant: str, uses: Sequence[BlobUse]) -> None:
         """Raise BadInput when an attachment is not there, BodyTooLarge when those of one message

@@ -16,8 +16,8 @@ from postroad.model.batch import (
     BatchState,
     BatchStatus,
     CyclicBatch,
+    FollowRole,
     HeldDraft,
-    Role,
     UnknownBatch,
     batch_number,
     batch_text,
@@ -38,6 +38,10 @@ SLICE: Final = 2_000
 """Members that one transaction stores; a batch of more is open when the last slice is stored."""
 Step = object
 """A Send, a pair of queue and body, or a Batch."""
+Place = tuple[int, FollowRole | None]
+"""Whose end releases a message or batch, and which end; 0 is none: at once."""
+Path = tuple[int, ...]
+"""The batches around one."""
 
 
 class Batch(Struct, frozen=True):
@@ -86,8 +90,8 @@ class Planned(Struct):
     send: Send
     batch: int = 0
     after: int = 0
-    role: Role | None = None
-    follows: tuple[int, Role] | None = None
+    role: FollowRole | None = None
+    follows: tuple[int, FollowRole] | None = None
     """The batch that names its id as what follows."""
 
 
@@ -101,7 +105,11 @@ class BatchPlanner:
         self.members: list[tuple[int, int]] = []
 
     def add(
-        self, batch: Batch, parent: int, place: tuple[int, Role | None], within: tuple[int, ...]
+        self,
+        batch: Batch,
+        parent: int,
+        place: tuple[int, FollowRole | None],
+        within: Path,
     ) -> int:
         """Plan a batch; returns its number. `place`: whose end releases it, and which."""
         if id(batch) in within or len(within) > DEPTH_MAX:
@@ -130,19 +138,23 @@ class BatchPlanner:
         inside = (*within, id(batch))
         for member in members:
             self._member(member, number, place, inside)
-        self._follow(batch.then, number, Role.then, inside)
-        self._follow(batch.on_failure, number, Role.on_failure, inside)
+        self._follow(batch.then, number, FollowRole.then, inside)
+        self._follow(batch.on_failure, number, FollowRole.on_failure, inside)
         return number
 
     def _member(
-        self, member: Step, batch: int, place: tuple[int, Role | None], within: tuple[int, ...]
+        self,
+        member: Step,
+        batch: int,
+        place: tuple[int, FollowRole | None],
+        within: Path,
     ) -> None:
         if isinstance(member, Batch):
             self.members.append((self.add(member, batch, place, within), batch))
         else:
             self.planned.append(Planned(self._send(member), batch, *place))
 
-    def _follow(self, step: Step | None, batch: int, role: Role, within: tuple[int, ...]) -> None:
+    def _follow(self, step: Step | None, batch: int, role: FollowRole, within: Path) -> None:
         if step is None:
             return
         parent = self.rows[batch].parent
@@ -152,7 +164,7 @@ class BatchPlanner:
             send = self._send(step)
             self.planned.append(Planned(send, parent, batch, role, (batch, role)))
 
-    def named(self, batch: int, role: Role, number: int) -> None:
+    def named(self, batch: int, role: FollowRole, number: int) -> None:
         """Note which message or batch follows."""
         row = self.rows[batch]
         self.rows[batch] = replace(row, **{role.value: number})
@@ -183,6 +195,27 @@ class BatchVerbs:
     def __init__(self, store: Store, sending: Sending) -> None:
         self._store = store
         self._sending = sending
+
+    async def send(
+        self,
+        members: Sequence[Send | tuple[str, object] | Batch],
+        *,
+        then: Send | tuple[str, object] | Batch | None = None,
+        on_failure: Send | tuple[str, object] | Batch | None = None,
+    ) -> BatchReceipt:
+        """Send messages, or nested batches, together. When all have ended, delivered or dead,
+        `then` is sent, once; if some were not delivered and `on_failure` is given, that instead."""
+        return await self.put(Batch(members, then, on_failure))
+
+    async def chain(
+        self,
+        steps: Sequence[Send | tuple[str, object] | Batch],
+        *,
+        on_failure: Send | tuple[str, object] | Batch | None = None,
+    ) -> BatchReceipt:
+        """Send messages one after the other, each when the one before was delivered. After a
+        failure `on_failure` is sent, and no further step."""
+        return await self.put(chain(steps, on_failure))
 
     async def put(self, batch: Batch) -> BatchReceipt:
         """Store a batch. Bad input in it stores nothing. One of up to 2,000 messages is stored in

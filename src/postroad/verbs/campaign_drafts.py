@@ -156,6 +156,8 @@ class CampaignDrafts:
             templates_of(spec).check(campaign.columns)
             _check_imported(campaign, spec, credential, old)
         if await self._store.edit(campaign, credential.id, spec):
+            keep = [one.id for one in spec.attachments]
+            await self._holds.release(campaign.tenant, -campaign.id, keep)
             return
         importing = await self._store.importing(campaign.id)
         why = f"an import stands at line {importing.line}" if importing else "it has just changed"

@@ -55,6 +55,7 @@ from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.hook_access import access_options, check_access, lane_secret, lift
 from postroad.verbs.paging import check_page
+from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.sending import Sending
 from postroad.verbs.webhooks import changed, credential_of, sealed
 
@@ -80,6 +81,7 @@ class EndpointAdmin:
         ring: KeyRing,
         sending: Sending,
         cancel_all: CancelAll,
+        replays: ReplayVerbs,
         log: Log,
     ) -> None:
         self._store = store
@@ -87,7 +89,7 @@ class EndpointAdmin:
         self._ring = ring
         self._sending = sending
         self._cancel_all = cancel_all
-        self._lives = EndpointLives(store, sending, log)
+        self._lives = EndpointLives(store, sending, replays, log)
         self.watch = self._lives.watch
         self.expiry = EndpointExpiry(store, self.delete, log)
 
@@ -224,7 +226,7 @@ class EndpointAdmin:
         tenant: str = DEFAULT_TENANT,
     ) -> Recovery:
         """Send again what died since a time, or since the spell of failures began that the endpoint
-        was last disabled in. `dry_run` only counts."""
+        was last disabled in: as a replay, at the rate of draining. `dry_run` only counts."""
         return await self._lives.recover(partial(self._find, id, tenant), since, dry_run=dry_run)
 
     async def stats(
@@ -283,10 +285,14 @@ class EndpointAdmin:
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
         number = (await self._find(id, tenant)).row.id
         await self._lives.delete(partial(self._find, id, tenant))
-        # However many they were, none is left.
-        _ = await self._cancel_all(queue_name(number), tenant=tenant)
-        # Somebody else may have deleted it meanwhile, which is the same.
-        _ = await event_store(self._store).endpoint_drop(tenant, number)
+        try:
+            # However many they were, none is left.
+            _ = await self._cancel_all(queue_name(number), tenant=tenant)
+            # Somebody else may have deleted it meanwhile, which is the same.
+            _ = await event_store(self._store).endpoint_drop(tenant, number)
+        except BaseException:
+            self.expiry.expect()  # which ends it
+            raise
         self._transport.endpoints.forget()
 
     # The rest

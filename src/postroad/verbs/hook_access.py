@@ -21,7 +21,6 @@ from postroad.model.entities import Queue
 from postroad.model.errors import BadInput
 from postroad.model.webhook import Hook, HookSecrets, Shape
 from postroad.ports.store import Store
-from postroad.transports.webhook.client_tls import check_tls, ends_at_ms
 from postroad.transports.webhook.requests import check_header
 from postroad.transports.webhook.transforms import check_name
 from postroad.transports.webhook.transport import WebhookTransport
@@ -62,12 +61,18 @@ def access_options(options: Mapping[str, Any]) -> AccessOptions:
     return cast(AccessOptions, given)
 
 
+def _ends_at_ms(tls: ClientTls) -> int | None:
+    from postroad.transports.webhook.client_tls import ends_at_ms  # loads much
+
+    return ends_at_ms(tls)
+
+
 def access_facts(hook: Hook, secret: HookSecrets) -> dict[str, Any]:
     """Show what is set, without the secrets."""
     auth, tls = secret.auth, secret.tls
     return {
         "auth": str(auth.__struct_config__.tag) if auth else "",
-        "certificate_ends_at_ms": ends_at_ms(tls) if tls else None,
+        "certificate_ends_at_ms": _ends_at_ms(tls) if tls else None,
         "own_ca": bool(tls and tls.ca),
         "shape": hook.shape,
         "transform": hook.transform,
@@ -106,6 +111,8 @@ async def check_access(
         if given is not None:
             check_lengths(given)
     if tls is not None:
+        from postroad.transports.webhook.client_tls import check_tls  # loads much
+
         await asyncio.to_thread(check_tls, tls, now_ms)
     if isinstance(auth, OAuthClient):
         await transport.tokens.check(tenant, auth)

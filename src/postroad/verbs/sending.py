@@ -170,11 +170,10 @@ class Sending:
 
     async def _hold(self, asked: Sequence[Send], drafts: Sequence[Draft]) -> None:
         """Note, before they are stored, which attachments messages need."""
-        if not any(one.blobs for one in drafts):
-            return
         pairs = zip(asked, drafts, strict=True)
         needed = [(send.tenant, one.id, one.blobs) for send, one in pairs if one.blobs]
-        await AttachmentHolds(self._store).hold_each(needed)
+        if needed:
+            await AttachmentHolds(self._store).hold_each(needed)
 
     def _forget(self, sends: Sequence[Send]) -> None:
         """Drop their queues from the cache: one of them was deleted."""
@@ -254,7 +253,7 @@ class Sending:
         while True:
             found = await self._queue_in(self._store, connection, send)
             drafted = self._draft(send, found, self._store.clock.now_ms())
-            await self._hold([send], [drafted])
+            await AttachmentHolds(self._store).hold_in(self._store, connection, send, drafted)
             try:
                 return receipts_of([send], await self._store.send_in(connection, [drafted]))[0]
             except QueueGone:

@@ -254,6 +254,8 @@ def _way(result: Result) -> tuple[int | None, int | None, int | None]:
             return None, result.due_ms, None  # a failed head stays the head
         case Move.climb | Move.wait:
             return result.level, result.due_ms, result.due_ms
+        case Move.behind:
+            return None, None, result.due_ms
         case Move.doubt:
             return UNCERTAIN_LEVEL, None, result.message.due_ms
         case Move.hold:

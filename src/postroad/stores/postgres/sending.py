@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from postroad.model.blobs import BlobUse
 from postroad.model.entities import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.model.errors import QueueGone
 from postroad.model.unused import GONE
+from postroad.stores.blobs import BlobTable
 from postroad.stores.postgres.callers import CallerStatement
 from postroad.stores.postgres.inbox import PostgresInbox
 
@@ -64,3 +66,18 @@ class PostgresSending(PostgresInbox):
                 raise QueueGone(GONE)
             _ = await insert_arrivals(connection, drafts, sure=True)  # it does not ask again
         return [Accepted(draft.id) for draft in drafts]
+
+
+class PostgresBlobs(BlobTable):
+    """Contents that are stored once."""
+
+    async def hold_in(
+        self,
+        connection: object,  # noqa: ARG002 - see below
+        tenant: str,
+        uses: Sequence[BlobUse],
+        now_ms: int,
+    ) -> bool:
+        """Note which contents messages of the caller's transaction use: at once, since whoever
+        removes one does not see that transaction. Without a commit a sweep forgets it."""
+        return await self.blob_use(tenant, uses, now_ms)

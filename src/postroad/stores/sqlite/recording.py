@@ -146,14 +146,15 @@ def _move(db: Database, result: Result, now_ms: int) -> None:
             wake(db, rung, result.due_ms)
         case Move.hold:
             # A head that has expired meanwhile holds nobody.
-            if db.changed("message_stay", message.id, tries):
+            if db.changed("message_stay", message.id, tries, None):
                 db.run("rung_hold", message.rung, f"exhausted: {result.error}")
         case Move.doubt:
             args = (message.lane, message.queue, UNCERTAIN_LEVEL, result.priority, 0)
             db.run("message_move", message.id, rung_of(db, *args), now_ms, message.level, tries)
             settle_order_group(db, message.rung, message.place)
         case _:
-            db.run("message_stay", message.id, tries)
+            behind = result.due_ms if move is Move.behind else None
+            db.run("message_stay", message.id, tries, behind)
 
 
 def die(db: Database, number: int, reason: str, now_ms: int, result: Result | None = None) -> None:

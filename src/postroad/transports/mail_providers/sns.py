@@ -13,7 +13,6 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256
-from cryptography.x509 import load_pem_x509_certificate
 from msgspec import Struct
 
 from postroad.model.errors import PostroadError, StoreUnavailable
@@ -22,6 +21,7 @@ from postroad.ports.clock import Clock
 CERTIFICATE: Final = re.compile(r"/[^/]+/SimpleNotificationService-[0-9a-f]{32}\.pem")
 AWAY: Final = "the certificate of SNS cannot be had now"
 """SNS repeats what is answered with 503, and not what is answered with 403."""
+UNCONFIRMED: Final = "the link that confirms a subscription cannot be followed now"
 HOST: Final = re.compile(r"sns\.[a-z]{2}(-[a-z]{1,12}){1,3}-[0-9]{1,2}\.amazonaws\.com(\.cn)?")
 ARN: Final = re.compile(r"arn:aws[a-z-]{0,12}:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
 HASHES: Final = {"1": SHA1, "2": SHA256}
@@ -120,7 +120,7 @@ class SnsTrust:
         try:
             _ = await self._get(url)  # that it answers is all
         except (OSError, PostroadError):
-            return False
+            raise StoreUnavailable(UNCONFIRMED) from None
         return True
 
     async def _key(self, url: str) -> RSAPublicKey | None:
@@ -146,6 +146,8 @@ class SnsTrust:
             self._away = _noted(self._away, url, now_s + AGAIN_S)
             raise StoreUnavailable(AWAY) from None
         self._bad = _noted(self._bad, url, now_s + AGAIN_S)
+        from cryptography.x509 import load_pem_x509_certificate  # loads much
+
         try:
             found = load_pem_x509_certificate(data)
         except ValueError:

@@ -17,7 +17,6 @@ from msgspec import Struct
 from postroad.model.access import ClientTls
 from postroad.model.egress import EgressProxy
 from postroad.model.errors import BadInput, Shortage
-from postroad.transports.webhook.client_tls import tls_context
 from postroad.transports.webhook.faults import Fault, reason_of, tls_fault
 from postroad.transports.webhook.reading import ANSWER_BYTES_MAX, BadAnswer, Reader
 from postroad.transports.webhook.resolving import check_descriptors
@@ -297,6 +296,10 @@ class ConnectionPool:
         """The system's certificates, or what this endpoint's owner set."""
         if self._own_tls is None:
             return trust() if trust.cache_info().currsize else await asyncio.to_thread(trust)
+        from postroad.transports.webhook.client_tls import (
+            tls_context,
+        )  # loads much
+
         try:
             if self._context is None:
                 self._context = await asyncio.to_thread(tls_context, self._own_tls)

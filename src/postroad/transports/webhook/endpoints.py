@@ -19,7 +19,6 @@ from postroad.model.states import NEVER
 from postroad.model.webhook import Hook, HookRow, HookSecrets, WebhookRules
 from postroad.ports.clock import Clock
 from postroad.ports.webhooks import HookStore
-from postroad.transports.webhook.client_tls import ends_at_ms
 from postroad.transports.webhook.event_bodies import EventBodies
 from postroad.transports.webhook.signing import Signer
 
@@ -71,6 +70,8 @@ def with_access(endpoint: Endpoint, auth: Auth | None, tls: ClientTls | None) ->
     elif auth is not None:
         endpoint = authorized(endpoint, authorization(auth))
     if tls is not None:
+        from postroad.transports.webhook.client_tls import ends_at_ms  # loads much
+
         ends_ms = ends_at_ms(tls) if tls.certificate else NEVER
         endpoint = replace(endpoint, tls=tls, certificate_ends_ms=ends_ms)
     return endpoint

@@ -29,10 +29,18 @@ update postroad.blob b set used_at = greatest(b.used_at, $3)
  where b.id = x.id returning 1
 
 -- name: blob_use
--- Note who uses contents, by a JSON list of pairs of a name and a holder.
+-- Note who uses contents that are there, by a JSON list of pairs of a name and a holder. Nobody deletes them meanwhile.
+with held as (
+  select blob from postroad.blob where tenant = $1 and blob in (select value ->> 0 from json_array_elements($2::json))
+   order by blob for update)
 insert into postroad.blob_use (tenant, blob, holder, made_at)
-select $1, value ->> 0, (value ->> 1)::bigint, $3 from json_array_elements($2::json)
+select $1, value ->> 0, (value ->> 1)::bigint, $3 from json_array_elements($2::json) where value ->> 0 in (select blob from held)
 on conflict (tenant, blob, holder) do update set made_at = excluded.made_at returning 1
+
+-- name: blob_release
+-- Forget what one holder used, but for a JSON list of names.
+delete from postroad.blob_use
+ where tenant = $1 and holder = $2 and blob not in (select json_array_elements_text($3::json)) returning 1
 
 -- name: blob_uses_forget
 -- Forget uses of one content whose message or campaign is gone.
@@ -48,9 +56,7 @@ returning 1
 
 -- name: blob_drop
 -- Delete a content that nothing uses.
-delete from postroad.blob b where b.tenant = $1 and b.blob = $2
-   and not exists (select from postroad.blob_use u where u.tenant = $1 and u.blob = $2)
-returning 1
+select from postroad.drop_blob($1, $2) d(gone) where d.gone > 0
 
 -- name: blob_uses_slice
 -- Find the last of the next uses.

@@ -54,6 +54,15 @@ select postroad.endpoint_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 -- Add counts to the hours of endpoints, and write where a spell of failures began or ended.
 select postroad.endpoint_count($1::json)
 
--- name: endpoint_trim
--- Move a slice of what a queue holds to the dead set.
-select postroad.endpoint_trim($1, $2, $3, $4, $5)
+-- name: endpoint_excess
+-- List the messages of a queue from before an id (they are in time order), and the oldest of more than so many (0: any
+-- number); each with whether it is of the former.
+with held as materialized (
+  select m.id from postroad.rung r join postroad.message m on m.rung_id = r.id where r.queue_id = $1 and r.level >= 0)
+select id, id < $2 from held order by id
+ limit least($4::bigint, greatest((select count(*) from held where id < $2),
+                                  case when $3::bigint > 0 then (select count(*) from held) - $3 else 0 end))
+
+-- name: endpoint_bury
+-- Move messages that are held for an endpoint to the dead set.
+select postroad.endpoint_bury($1, $2, $3)

@@ -65,6 +65,15 @@ class RungQueue:
         self.withhold(entry)
         insort(self._keys, (entry.message.place, entry.message.id))
 
+    def put_behind(self, entry: DeliveredMessage, place: int) -> None:
+        """Move a message behind others that are due."""
+        key = (entry.message.place, entry.message.id)
+        shown = self._keys[(at := bisect_left(self._keys, key)) : at + 1] == [key]
+        self.withhold(entry)
+        entry.message = replace(entry.message, place=place)
+        if shown:
+            self.offer(entry)
+
     def first_due_ms(self) -> int:
         """When the first message is due."""
         return self._keys[0][0] if self._keys else NEVER

@@ -37,7 +37,7 @@ class ResultRecorder:
                 lost.add(result.message.lane)
             if result.message.id not in ended:  # a record may hold two results of one message
                 self._apply(republish, result, held=result.message.lane not in lost)
-            if result.move not in (Move.stay, Move.again):
+            if result.move not in (Move.stay, Move.behind, Move.again):
                 ended.add(result.message.id)
         queues = [c for c in record.queues if self._owns(record, c.lane, c.epoch)]
         lanes = [c for c in record.lanes if self._owns(record, c.lane, c.epoch)]
@@ -46,6 +46,7 @@ class ResultRecorder:
         for lane_change in lanes:
             republish.state_batch.circuit(lane_change)
         await self._republisher.run(republish)
+        self._put_behind(record.results)
         for change in queues:
             self._block(change.queue, change.block)
         for lane_change in lanes:
@@ -63,6 +64,15 @@ class ResultRecorder:
         elif entry is not None and (held or result.move is Move.deliver):
             republish.tried(entry, result, self._delivered.lanes[result.message.lane].key)
         # Otherwise the delivery was lost, and the broker delivers the message again.
+
+    def _put_behind(self, results: Iterable[Result]) -> None:
+        """Move messages behind others that are due, if results say so and they are here."""
+        for result in results:
+            entry = self._delivered.messages.get(result.message.id)
+            if result.move is Move.behind and entry is not None:
+                key = (entry.message.queue, entry.message.level, entry.envelope.priority)
+                lane = self._delivered.memory_lanes[entry.message.lane]
+                lane.rungs[key].put_behind(entry, result.due_ms)
 
     def _block(self, number: int, block: Block | None) -> None:
         queue = self._delivered.queues.get(number)

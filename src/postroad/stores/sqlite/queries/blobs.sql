@@ -26,10 +26,15 @@ select blob, size from blob where tenant = ?1 and blob in (select value from jso
 update blob set used_at = max(used_at, ?3) where tenant = ?1 and blob in (select value from json_each(?2))
 
 -- name: blob_use
--- Note who uses contents, by a JSON list of pairs of a name and a holder.
+-- Note who uses contents that are there, by a JSON list of pairs of a name and a holder.
 insert into blob_use (tenant, blob, holder, made_at)
-select ?1, value ->> 0, value ->> 1, ?3 from json_each(?2) where true
+select ?1, value ->> 0, value ->> 1, ?3 from json_each(?2)
+ where exists (select 1 from blob where tenant = ?1 and blob = value ->> 0)
 on conflict (tenant, blob, holder) do update set made_at = excluded.made_at
+
+-- name: blob_release
+-- Forget what one holder used, but for a JSON list of names.
+delete from blob_use where tenant = ?1 and holder = ?2 and blob not in (select value from json_each(?3))
 
 -- name: blob_uses_forget
 -- Forget uses of one content whose message or campaign is gone.

@@ -30,9 +30,10 @@ update message set rung_id = ?2, place = ?3, due = ?3, level = ?4, attempts = at
 update message set due = ?2, level = ?3, attempts = attempts + 1, marks = 0 where id = ?1 and attempts = ?4
 
 -- name: message_stay
--- Count a try that used no level. The number of tries guards against a result that is written
--- twice.
-update message set attempts = attempts + 1, marks = max(0, marks - 1) where id = ?1 and attempts = ?2
+-- Count a try that used no level; the message stays where it is, or goes to a place behind others. The number of tries
+-- guards against a result that is written twice.
+update message set attempts = attempts + 1, marks = max(0, marks - 1), place = coalesce(?3, place)
+ where id = ?1 and attempts = ?2
 
 -- name: message_again
 -- Put an uncertain message back on a rung, due from a time on.

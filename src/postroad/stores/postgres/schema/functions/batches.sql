@@ -1,4 +1,4 @@
--- Batches: how the ends of members are counted, and what is sent when all have ended.
+-- How the ends of members of batches are counted, and what is sent when all have ended.
 
 -- Store batches, their members and what follows them. The messages that are sent now are accepted in the same
 -- transaction.

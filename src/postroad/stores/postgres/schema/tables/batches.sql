@@ -1,4 +1,4 @@
--- Batches: messages whose ends are counted together, and what follows them.
+-- Messages whose ends are counted together, and what follows them.
 
 -- A batch. parent: the batch that counts it as a member; after, role: whose end releases it, and which end;
 -- then_id, failure_id: the message or batch that follows. Its counts are written when it ends.

@@ -176,6 +176,7 @@ create table dead (
   body        bytea not null
 );
 create index dead_queue on dead (queue_id, id);
+create index dead_queue_died on dead (queue_id, died_at, id);
 create index dead_died on dead (died_at, id);
 
 create table idempotency (
