@@ -211,7 +211,7 @@ async def test_bad_input_stores_nothing(road: Postroad, ledger: Ledger) -> None:
         await road.batch([good, Send("work", 1, tenant="other")])
     with pytest.raises(BadInput, match="give a list"):
         await road.batch("work")  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="neither a Send"):
+    with pytest.raises(BadInput, match="give a Send"):
         await road.batch([1])  # type: ignore[list-item]
     with pytest.raises(BadInput, match="without steps"):
         await road.chain([])

@@ -313,7 +313,7 @@ delete from batch_held where ?2 = '' and queue_id in (select id from queue where
 -- Empty what follows batches and is for one recipient, so that it expires and is never tried.
 update batch_held set headers = x'', body = cast('null' as blob), order_key = '', due = 4611686018427387903, expires_at = 1
  where id in (select h.id from batch_held h join queue q on q.id = h.queue_id
-               where q.tenant = ?1 and ?2 <> '' and (q.name = ?2 or (instr(h.headers, '"postroad-to":') > 0 and json_extract(cast(h.headers as text), '$."postroad-to"') = ?2)))
+               where q.tenant = ?1 and ?2 <> '' and (q.name = ?2 or case when instr(h.headers, '"postroad-to":') > 0 then json_extract(cast(h.headers as text), '$."postroad-to"') = ?2 end))
 
 -- name: erase_batch_member
 -- Delete who is a member of a tenant's batches.

@@ -68,11 +68,11 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
 -- Walk over messages that follow batches.
 with next as materialized (select * from batch_held where id > ?3 and ?4 >= 0 order by id limit ?5)
 select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
-        or (instr(n.headers, '"postroad-to":') > 0 and json_extract(cast(n.headers as text), '$."postroad-to"') = ?2)), false) as meant, n.id,
+        or case when instr(n.headers, '"postroad-to":') > 0 then json_extract(cast(n.headers as text), '$."postroad-to"') = ?2 end), false) as meant, n.id,
        q.name as queue, n.due, n.expires_at, n.order_key, n.headers, n.body
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2
-        or (instr(n.headers, '"postroad-to":') > 0 and json_extract(cast(n.headers as text), '$."postroad-to"') = ?2))) or n.id = (select max(id) from next)
+        or case when instr(n.headers, '"postroad-to":') > 0 then json_extract(cast(n.headers as text), '$."postroad-to"') = ?2 end)) or n.id = (select max(id) from next)
  order by k1, k2
 
 -- name: export_batch
