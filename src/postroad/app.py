@@ -185,7 +185,7 @@ class Postroad:
         events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         batches = self.batches = BatchVerbs(store, self._sending)
-        self.batch, self.chain = batches.send, batches.chain
+        self.batch, self.chain = batches.batch, batches.chain
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in

@@ -100,7 +100,7 @@ class Face(ABC):
     attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
-    batch, chain = blocking(BatchVerbs.send), blocking(BatchVerbs.chain)
+    batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)

@@ -18,7 +18,8 @@ class BatchStore(Protocol):
     async def batch_seal(self, batches: Sequence[int]) -> None:
         """Say that all members of batches are stored."""
 
-    async def batch_page(
-        self, tenant: str, number: int, before: int, limit: int
-    ) -> list[BatchStatus]:
-        """Batches of a tenant (empty: of all), the newest first; or one by its number."""
+    async def batch_page(self, tenant: str, before: int, limit: int) -> list[BatchStatus]:
+        """Batches of a tenant that were made before one, the newest first."""
+
+    async def batch_one(self, tenant: str, number: int) -> BatchStatus | None:
+        """One batch of a tenant."""

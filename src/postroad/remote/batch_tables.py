@@ -45,7 +45,7 @@ def _step(step: object, within: tuple[int, ...]) -> Any:
 
 
 BATCHES: Final[Verbs] = {
-    "send": inherited,
+    "batch": inherited,
     "chain": inherited,
     "put": _put,
     "get": VerbCall("GET", "/v1/batches/{id}"),

@@ -9,14 +9,15 @@ LABEL = "batches"
 class BatchTables(Statements):
     """Reads batches."""
 
-    async def batch_page(
-        self, tenant: str, number: int, before: int, limit: int
-    ) -> list[BatchStatus]:
-        """Batches of a tenant, the newest first; or one."""
-        return [
-            _status(row)
-            for row in await self.select(LABEL, "batch_page", tenant, number, before, limit)
-        ]
+    async def batch_page(self, tenant: str, before: int, limit: int) -> list[BatchStatus]:
+        """Batches of a tenant, the newest first."""
+        rows = await self.select(LABEL, "batch_page", tenant, before, limit)
+        return [_status(row) for row in rows]
+
+    async def batch_one(self, tenant: str, number: int) -> BatchStatus | None:
+        """One batch of a tenant."""
+        rows = await self.select(LABEL, "batch_one", tenant, number)
+        return _status(rows[0]) if rows else None
 
 
 def _status(row: Row) -> BatchStatus:

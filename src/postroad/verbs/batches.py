@@ -27,6 +27,7 @@ from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT, Draft
 from postroad.model.errors import BadInput, NotOnRabbitMQ
 from postroad.model.ids import to_text
+from postroad.model.states import NEVER
 from postroad.ports.batches import BatchStore
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
@@ -196,7 +197,7 @@ class BatchVerbs:
         self._store = store
         self._sending = sending
 
-    async def send(
+    async def batch(
         self,
         members: Sequence[Send | tuple[str, object] | Batch],
         *,
@@ -263,18 +264,18 @@ class BatchVerbs:
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> BatchStatus:  # noqa: A002
         """Read a batch and its counts."""
-        found = await self._stored().batch_page(tenant, batch_number(id), 0, 1)
-        if not found:
+        found = await self._stored().batch_one(tenant, batch_number(id))
+        if found is None:
             raise UnknownBatch(f"{id} is not known: check the id and its tenant")
-        return found[0]
+        return found
 
     async def list(
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
     ) -> BatchPage:
         """A page of a tenant's batches, the newest first."""
         check_page(limit)
-        before = batch_number(after) if after else 0
-        found = await self._stored().batch_page(tenant, 0, before, limit + 1)
+        before = batch_number(after) if after else NEVER
+        found = await self._stored().batch_page(tenant, before, limit + 1)
         shown = tuple(found[:limit])
         return BatchPage(shown, shown[-1].id if len(found) > limit else "")
 

@@ -184,7 +184,7 @@ class BlockingReplays(Verbs):
 class BlockingBatches(Verbs):
     """Send batches, and see how they stand."""
 
-    send, chain = blocking(BatchVerbs.send), blocking(BatchVerbs.chain)
+    batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     put, get = blocking(BatchVerbs.put), blocking(BatchVerbs.get)
     list = blocking(BatchVerbs.list)
 

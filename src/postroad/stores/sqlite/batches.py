@@ -122,8 +122,8 @@ def skip(db: Database, batch: int, now_ms: int) -> None:
         skip(db, later, now_ms)
 
 
-def retain(db: Database, now_ms: int, edge: int, edge_ms: int, limit: int) -> int:
+def retain(db: Database, now_ms: int, edge_ms: int, limit: int) -> int:
     """Delete ended batches that are past their retention, and give up those half stored."""
     for (batch,) in db.all("batches_filling", now_ms - FILLING_MS):
         skip(db, batch, now_ms)
-    return db.changed("batches_retain", edge, edge_ms, limit)
+    return db.changed("batches_retain", edge_ms, limit)

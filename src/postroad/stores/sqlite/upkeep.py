@@ -73,7 +73,7 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     db.many("event_messages_delete", events)
     replays = db.changed("replays_retain", edge_ms, limit)
     hours = db.changed("endpoint_hours_retain", now_ms - HOURS_KEPT_MS, limit)
-    batches = retain_batches(db, now_ms, edge, now_ms - history_ms, limit)
+    batches = retain_batches(db, now_ms, now_ms - history_ms, limit)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()

@@ -23,12 +23,19 @@ select (postroad.record($1, $2::text::bigint[], $3::text::bigint[], $4::text::bi
         || jsonb_build_object('batches', postroad.end_members($1, $13::text::bigint[], $14, $15)))::text
 
 -- name: batch_page
--- Read batches of a tenant, the newest first, or ($2 > 0) one; those that are open with their counts so far.
+-- Read batches of a tenant, the newest first; those that are open with their counts so far.
 select b.id, b.tenant, b.state, b.parent, b.total, b.delivered + coalesce(c.delivered, 0) as delivered,
        b.dead + coalesce(c.dead, 0) as dead, b.cancelled + coalesce(c.cancelled, 0) as cancelled, b.made_at, b.ended_at, b.sent
-  from (select * from postroad.batch
-         where ($1 = '' or tenant = $1) and ($2::bigint = 0 or id = $2) and ($3::bigint = 0 or id < $3)
-         order by id desc limit $4) b
+  from postroad.batch b
   left join lateral (select sum(delivered)::int as delivered, sum(dead)::int as dead, sum(cancelled)::int as cancelled
                        from postroad.batch_count where batch_id = b.id) c on true
- order by b.id desc
+ where b.tenant = $1 and b.id < $2 order by b.id desc limit $3
+
+-- name: batch_one
+-- Read one batch of a tenant; if it is open, with its counts so far.
+select b.id, b.tenant, b.state, b.parent, b.total, b.delivered + coalesce(c.delivered, 0) as delivered,
+       b.dead + coalesce(c.dead, 0) as dead, b.cancelled + coalesce(c.cancelled, 0) as cancelled, b.made_at, b.ended_at, b.sent
+  from postroad.batch b
+  left join lateral (select sum(delivered)::int as delivered, sum(dead)::int as dead, sum(cancelled)::int as cancelled
+                       from postroad.batch_count where batch_id = b.id) c on true
+ where b.id = $2 and b.tenant = $1

@@ -68,11 +68,11 @@ delete from batch_held where batch_id = ?1 returning id
 
 -- name: batches_open
 -- Open the batches that follow a batch which ended this way.
-update batch set state = 'open' where after = ?1 and role = ?2 and state = 'waiting' returning id, total
+update batch set state = 'open' where after = ?1 and after > 0 and role = ?2 and state = 'waiting' returning id, total
 
 -- name: batches_after
 -- List the batches that wait for the end of a batch.
-select id from batch where after = ?1 and state in ('waiting', 'filling')
+select id from batch where after = ?1 and after > 0 and state in ('waiting', 'filling')
 
 -- name: batch_skip
 -- Say that a batch is never sent.
@@ -89,15 +89,24 @@ select id from batch where state = 'filling' and made_at < ?1
 -- name: batches_retain
 -- Delete batches that ended before a time.
 delete from batch where id in (
-  select id from batch where state in ('ended', 'skipped') and id < ?1 and ended_at < ?2 limit ?3)
+  select id from batch where ended_at > 0 and ended_at < ?1 limit ?2)
 
 -- name: batch_page
--- Read batches of a tenant, the newest first, or (?2 > 0) one; those that are open with their counts so far.
+-- Read batches of a tenant, the newest first; those that are open with their counts so far.
 select b.id, b.tenant, b.state, b.parent, b.total,
        b.delivered + coalesce((select sum(c.delivered) from batch_count c where c.batch_id = b.id), 0),
        b.dead + coalesce((select sum(c.dead) from batch_count c where c.batch_id = b.id), 0),
        b.cancelled + coalesce((select sum(c.cancelled) from batch_count c where c.batch_id = b.id), 0),
        b.made_at, b.ended_at, b.sent
   from batch b
- where (?1 = '' or b.tenant = ?1) and (?2 = 0 or b.id = ?2) and (?3 = 0 or b.id < ?3)
- order by b.id desc limit ?4
+ where b.tenant = ?1 and b.id < ?2 order by b.id desc limit ?3
+
+-- name: batch_one
+-- Read one batch of a tenant; if it is open, with its counts so far.
+select b.id, b.tenant, b.state, b.parent, b.total,
+       b.delivered + coalesce((select sum(c.delivered) from batch_count c where c.batch_id = b.id), 0),
+       b.dead + coalesce((select sum(c.dead) from batch_count c where c.batch_id = b.id), 0),
+       b.cancelled + coalesce((select sum(c.cancelled) from batch_count c where c.batch_id = b.id), 0),
+       b.made_at, b.ended_at, b.sent
+  from batch b
+ where b.id = ?2 and b.tenant = ?1

@@ -20,7 +20,9 @@ create table batch (
   cancelled  integer not null default 0,
   sent       text not null default ''
 ) strict;
-create index batch_unended on batch (id) where state in ('filling', 'open');
+create index batch_open on batch (id) where state = 'open';
+create index batch_filling on batch (made_at) where state = 'filling';
+create index batch_ended on batch (ended_at) where ended_at > 0;
 create index batch_after on batch (after) where after > 0;
 create index batch_tenant on batch (tenant, id);
 

@@ -104,7 +104,7 @@ begin
    where id = p_id;
   delete from batch_count where batch_id = p_id;
   v_next := release_held(p_id, v_role, p_now);
-  perform skip_batches(array(select id from batch where after = p_id and state = 'waiting'), p_now);
+  perform skip_batches(array(select id from batch where after = p_id and after > 0 and state = 'waiting'), p_now);
   delete from batch_member where message_id in (select id from batch_held where batch_id = p_id);
   delete from batch_held where batch_id = p_id;
   if b.parent > 0 and v_follow > 0 then
@@ -131,7 +131,7 @@ begin
     perform pg_notify('postroad', '{"arrivals": true}');
   end if;
   with opened as (
-    update batch set state = 'open' where after = p_batch and role = p_role and state = 'waiting' returning id, total)
+    update batch set state = 'open' where after = p_batch and after > 0 and role = p_role and state = 'waiting' returning id, total)
   select coalesce(array_agg(id) filter (where total = 0), '{}') into v_empty from opened;
   return v_empty;
 end $$;
@@ -146,7 +146,7 @@ begin
     return;
   end if;
   with recursive gone(id) as (
-    select unnest(p_ids) union select b.id from batch b join gone g on b.after = g.id)
+    select unnest(p_ids) union select b.id from batch b join gone g on b.after = g.id and b.after > 0)
   select array_agg(id) into v_all from gone;
   with held as (delete from batch_held where batch_id = any (v_all) returning id)
   select array_agg(id) into v_held from held;

@@ -119,7 +119,7 @@ begin
      and not exists (select from lane l where l.owner = p.id);
   perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);
   delete from batch where id in (
-    select id from batch where state in ('ended', 'skipped') and ended_at < v_edge order by id limit p_limit);
+    select id from batch where ended_at > 0 and ended_at < v_edge limit p_limit);
   delete from kept_body where id in (
     select id from kept_body where ends_at <= v_now order by ends_at limit p_limit);
   get diagnostics v_bodies = row_count;
