@@ -228,7 +228,7 @@ class Postroad:
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
         """Register a function, plain or async, as the recipient of a queue; then `await
         function.send(body)` sends to it. Options: `retries`, `ladder`, `timeout`, `concurrency`,
-        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`."""
+        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `process`."""
         return self.registry.handler(name, options)
 
     def every(
@@ -335,7 +335,7 @@ class Postroad:
         await self._controls.resume(queue, tenant=tenant)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Lift a queue's block now: quota, unreachable or disabled."""
+        """Lift a queue's block now: quota, setup, unreachable or disabled."""
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(

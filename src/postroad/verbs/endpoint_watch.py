@@ -121,7 +121,7 @@ class EndpointWatch:
 
     async def _look_at(self, store: EventStore, entry: EndpointEntry) -> None:
         life, queue = entry.row.life, entry.row.queue
-        if life.state == DISABLED:
+        if life.state == DISABLED or not entry.row.url:
             await self._trim(store, entry)
         elif life.failing_since_ms or life.draining_since_ms:
             _, oldest_ms, untried_ms = await store.endpoint_backlog(queue)

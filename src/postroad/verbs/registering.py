@@ -15,7 +15,7 @@ from postroad.transports.handler import Handler, HandlerTransport
 from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
-from postroad.verbs.handler_options import HandlerOptions, handler_policy
+from postroad.verbs.handler_options import HandlerOptions, function_place, handler_policy
 from postroad.verbs.providing import Providers
 
 G = TypeVar("G", bound=Callable[..., object])
@@ -41,7 +41,8 @@ class Registry:
         def register(given: Callable[..., Any]) -> HandlerCall:
             function = given.function if isinstance(given, HandlerCall) else given
             plan = plan_call(function, name, self.providers.values)
-            self._add(name, Handler(plan.handle, policy, concurrency, plan.reads), plan)
+            place = function_place(name, function, plan, options)
+            self._add(name, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
             return make(name, function, plan, self.home)
 
         return register
@@ -65,7 +66,8 @@ class Registry:
                 raise BadInput(
                     f"{function!r}: a function of a timetable takes no argument, or the message"
                 )
-            self._add(queue, Handler(plan.handle, policy, concurrency, plan.reads), plan)
+            place = function_place(queue, function, plan, options)
+            self._add(queue, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
             self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
             return function
 

@@ -107,7 +107,7 @@ declare
   v_ids bigint[];
 begin
   perform lock_shared(array(select lane_id from queue_lane where queue_id = v_queue));
-  if exists (select from endpoint where id = p_id and state = 'disabled') then
+  if exists (select from endpoint where id = p_id and (state = 'disabled' or url = '')) then
     v_ids := lock_messages(array(select m.id from message m join rung r on r.id = m.rung_id
                                   where m.id = any (p_ids) and r.queue_id = v_queue and r.level >= 0));
   end if;
