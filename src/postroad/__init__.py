@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from postroad.model.mail_settings import MailSettings
     from postroad.model.tenant_limits import TenantLimits
     from postroad.model.webhook import HeaderNames, WebhookRules
+    from postroad.transports.call_plan import provided
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
     from postroad.verbs.receipts import Receipt
@@ -52,6 +53,7 @@ __all__ = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "provided",
     "public_key",
 ]
 
@@ -70,6 +72,7 @@ MODULES: Final = {
     "model.mail_settings": ("MailSettings",),
     "model.tenant_limits": ("TenantLimits",),
     "model.webhook": ("HeaderNames", "WebhookRules"),
+    "transports.call_plan": ("provided",),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
     "verbs.receipts": ("Receipt",),

@@ -41,6 +41,7 @@ from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.handler_calls import Registering
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.inspection import Inspection
 from postroad.verbs.limits import NamedLimits, QueueLimitOptions
@@ -50,7 +51,7 @@ from postroad.verbs.own_keys import own_keys
 from postroad.verbs.parts import Parts
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G, Registry
+from postroad.verbs.registering import G, Registry
 from postroad.verbs.reopening import Reopening
 from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
@@ -135,7 +136,7 @@ class Postroad:
         store = self.store = parts.store or open_store(self.dsn, clock, log)
         self._failure_log = FailureLog(log, store.clock)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
-        self.registry, self.extra_transports = Registry(self._handlers), tuple(transports)
+        self.registry, self.extra_transports = Registry(self._handlers, self), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         own = webhook_transport(store, keys, rules, self.registry.transforms, parts.resolve)
@@ -180,15 +181,18 @@ class Postroad:
         self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log)
-        self.endpoints = EndpointAdmin(store, own, keys, self._sending, self.cancel_all, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
+        verbs = (self._sending, self.cancel_all, self.replays)
+        self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
+        self.provide = self.registry.providers.add
         self.event_types = EventTypeAdmin(store)
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
+        self.registry.check()
         if self._own_store:
             await self.store.open()
         try:
@@ -217,10 +221,10 @@ class Postroad:
             if self._own_store:
                 await self.store.close()
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
-        """Register a function, plain or async, as the recipient of a queue. Options: `retries`,
-        `ladder`, `timeout`, `concurrency`, `ordered`, `on_exhausted`, `at_most_once`,
-        `keep_bodies`."""
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
+        """Register a function, plain or async, as the recipient of a queue; then `await
+        function.send(body)` sends to it. Options: `retries`, `ladder`, `timeout`, `concurrency`,
+        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `process`."""
         return self.registry.handler(name, options)
 
     def every(
@@ -327,7 +331,7 @@ class Postroad:
         await self._controls.resume(queue, tenant=tenant)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Lift a queue's block now: quota, unreachable or disabled."""
+        """Lift a queue's block now: quota, setup, unreachable or disabled."""
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(

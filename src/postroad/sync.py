@@ -50,16 +50,18 @@ from postroad.verbs.blocking import (
     BlockingWorkers,
     blocking,
 )
+from postroad.verbs.blocking_calls import BlockingHandlerCall, BlockingRegistering
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.parts import Parts
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G
+from postroad.verbs.registering import G
 
 __all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
 
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 class Face(ABC):
@@ -67,6 +69,7 @@ class Face(ABC):
 
     def __init__(self, road: app.Postroad) -> None:
         self._target = road
+        road.registry.home.face, self.provide = self, road.provide
         for name, group in vars(Face).items():
             if isinstance(group, VerbGroup):
                 setattr(self, name, group.kind(getattr(road, name), self._wait))
@@ -108,10 +111,10 @@ class Face(ABC):
         """The road itself, with its async face."""
         return self._target
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> BlockingRegistering:
         """Register a function, plain or async, as the recipient of a queue; the options are those
         of `postroad.Postroad.handler`."""
-        return self._target.handler(name, **options)
+        return self._target.registry.handler(name, options, BlockingHandlerCall)
 
     def transform(self, name: str) -> Callable[[F], F]:
         """Register a function as a transformation of bodies, which endpoints are set to."""

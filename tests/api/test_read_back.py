@@ -121,11 +121,12 @@ DO = (
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
     "/v1/messages:send-again", "/v1/suppressions:export", "/v1/messages:settle",
     "/v1/replays", "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
+    "/v1/endpoints/{id}/ack",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ACCESS = {"auth", "tls", "shape", "transform"}
 ELSEWHERE = {
-    "/v1/endpoints": {*ACCESS, "expires_in"},
+    "/v1/endpoints": {*ACCESS, "expires_in", "pull"},
     "/v1/endpoints/{id}": {*ACCESS, "expires_in"},
     "/v1/webhooks": ACCESS,
     "/v1/messages": {
@@ -136,7 +137,7 @@ ELSEWHERE = {
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
 and read back in test_roles.py; what authorizes and shapes webhooks, in tests/ways; when endpoints
-end, in tests/events."""
+end and which are read, in tests/events."""
 
 
 def of_a_body() -> dict[str, Route]:

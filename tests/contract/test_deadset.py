@@ -72,6 +72,23 @@ async def test_filters_narrow_what_is_shown(bench: Bench) -> None:
     assert set(await page(bench, DeadFilter(tenant=None))) == {first, second, foreign}
 
 
+async def test_a_replay_takes_the_longest_dead_of_what_it_is_asked_for(bench: Bench) -> None:
+    shop, bank = await bench.queue(), await bench.queue("bank")
+    acme = await bench.queue("shop", server="acme", tenant="acme")
+    died = []
+    for queue in (acme, shop, bank, shop, bank):
+        died.append(to_text(await kill(bench, queue)))
+        await bench.advance(60)
+    assert await replay(bench, DeadFilter(queue="shop", since_ms=bench.at(-150))) == 1
+    assert set(await page(bench)) == {died[1], died[2], died[4]}
+    assert await replay(bench, DeadFilter(), count=1) == 1
+    assert set(await page(bench)) == {died[2], died[4]}
+    assert await replay(bench, DeadFilter(queue="bank"), count=1) == 1
+    assert await page(bench, DeadFilter(tenant=None)) == [died[4], died[0]]
+    assert await replay(bench, DeadFilter(tenant="nobody")) == 0
+    assert await replay(bench, DeadFilter(tenant=None, queue="shop")) == 1
+
+
 async def test_a_letter_holds_what_was_sent_and_tried(bench: Bench) -> None:
     sent = await kill(bench, await bench.queue(), error="no", priority=4)
     letter = await bench.store.dead_letter("default", sent)

@@ -38,7 +38,7 @@ from postroad.observe import traces
 from postroad.observe.log import _as_text
 from postroad.stores import exported_rows
 from postroad.stores.audit import WHAT
-from postroad.transports.job import _decoder, _typed
+from postroad.transports.job import _typed, decoder_of
 from postroad.transports.sms import channel as sms_channel
 from postroad.transports.sms.channel import PHONES, signed
 from postroad.transports.webhook.channel import URLS
@@ -50,7 +50,7 @@ DECODERS: tuple[Any, ...] = tuple(route.decoder for route in ROUTES if route.dec
 ROUTER = Router(ROUTES)
 FIELD = b'{"queue":"a","body":1,"'
 RING = KeyRing([("a", b"k" * 32)], bytes)
-JOB: Any = _decoder(dict[str, list[int]])
+JOB: Any = decoder_of(dict[str, list[int]])
 
 
 def asked(data: bytes) -> None:
@@ -197,7 +197,7 @@ DOORS = (
     Door(
         "a typed handler's message",
         lambda data: _typed(JOB, "it", data, {}),
-        ("transports/job.py:_decoder",),
+        ("transports/job.py:decoder_of",),
         frames=(BARE, (b'{"a":[', b"]}")),
         shapes=DEEP,
         raises=(Reject,),

@@ -30,7 +30,7 @@ from postroad.stores.rabbitmq.wire.field_table import read_table
 from postroad.stores.rabbitmq.wire.frame_protocol import FrameProtocol
 from postroad.stores.rabbitmq.wire.frames import METHOD, cold
 from postroad.stores.rabbitmq.wire.properties import Delivery
-from postroad.transports.job import body_reader
+from postroad.transports.call_plan import plan_call
 from postroad.transports.sms.answers import judge
 from tests.doors.broker import deep_tables, frame, message, overrun_tables
 from tests.doors.wires import Line, Patient, hub
@@ -69,7 +69,7 @@ def test_a_typed_handlers_message_that_cannot_be_read_is_dead_and_not_tried_agai
         del message
 
     with pytest.raises(Reject, match="does not fit"):
-        body_reader(handle)(text, {})
+        plan_call(handle, "work", {}).reads(text, {})
 
 
 def test_an_error_about_a_request_does_not_repeat_it() -> None:

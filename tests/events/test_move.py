@@ -13,7 +13,7 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.errors import Conflict, UnknownEndpoint
 from postroad.stores.sqlite import events
-from postroad.verbs import endpoints
+from postroad.verbs import endpoint_moves
 from tests.events.moving import MoveStory, move_kills
 from tests.servers.postgres import PrivatePostgres
 from tests.webhook.conftest import LOCAL, Receiver, end, start
@@ -145,7 +145,7 @@ async def test_neighbours_on_the_old_server_stay_there(
 async def test_a_move_that_waits_too_long_changes_nothing(
     road: Postroad, own_receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "MOVE_S", 0.3)
+    monkeypatch.setattr(endpoint_moves, "MOVE_S", 0.3)
     url = own_receiver.url(HELD)
     made = await road.endpoints.create(url)
     await road.publish("order.paid", 1)

@@ -25,6 +25,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     """Give a tenant one of everything that has a name or an id; answers them by route."""
     road = stand.road
     made = await road.endpoints.create(URL, tenant="acme", description=HIDDEN)
+    read = await road.endpoints.create(pull=True, tenant="acme", description=HIDDEN)
     event = await road.publish("order.paid", HIDDEN, tenant="acme")
     await road.webhooks.set(URL, tenant="acme", headers={HIDDEN: "1"})
     job = await road.send("bad", HIDDEN, tenant="acme")
@@ -40,6 +41,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
     return {
         "/v1/endpoints": made.id,
+        **dict.fromkeys(("/v1/endpoints/{id}/feed", "/v1/endpoints/{id}/ack"), read.id),
         "/v1/events": event.id,
         "/v1/replays": replay.id,
         "/v1/messages": waiting.id,
@@ -59,7 +61,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
 
 
 def _filled(path: str, ids: dict[str, str]) -> str:
-    group = "/".join(path.split("/")[:3]).partition(":")[0]
+    group = path if path in ids else "/".join(path.split("/")[:3]).partition(":")[0]
     parts = ["1" if part == "{n}" else part for part in path.split("/")]
     return "/".join(ids[group] if part.startswith("{") else part for part in parts)
 

@@ -26,8 +26,9 @@ def examples(guide: Path) -> list[Example]:
 
 def run(code: str, folder: Path) -> str:
     """What a program prints; it has to end well. (The log goes elsewhere.)"""
+    (folder / "program.py").write_text(code)
     done = subprocess.run(
-        (sys.executable, "-c", code), cwd=folder, capture_output=True, text=True, check=False
+        (sys.executable, "program.py"), cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

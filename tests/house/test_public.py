@@ -44,6 +44,7 @@ EXPORTED = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "provided",
     "public_key",
 ]
 PUBLIC = {

@@ -29,6 +29,8 @@ HEARD = {
     "stores/rabbitmq/consuming/serving.py create_task": "logs whatever breaks it; nothing depends on it",
     "stores/sqlite/writer.py Thread": HANDED,
     "sync.py Thread": "runs a loop; what its verbs raise is raised where they were called",
+    "transports/child_main.py Thread": "in a child process; should it die, the pipe's end still ends it",
+    "transports/children.py create_task": "waits for a process to end, and is awaited at the close",
     "transports/hub.py create_task": "closes a connection that nobody needs any more",
     "transports/smtp/attached.py create_task": HANDED,
     "transports/smtp/resolver.py create_task": AWAITED,
@@ -36,6 +38,7 @@ HEARD = {
     "transports/webhook/endpoints.py create_task": "reads ahead: what failed is read again, openly",
     "transports/webhook/event_bodies.py create_task": HANDED,
     "transports/webhook/tokens.py create_task": HANDED,
+    "transports/webhook/transforms.py create_task": HANDED,
     "transports/webhook/transforms.py ThreadPoolExecutor": HANDED,
     "transports/webhook/resolving.py ThreadPoolExecutor": HANDED,
 }

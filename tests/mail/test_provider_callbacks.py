@@ -161,6 +161,26 @@ def test_a_certificate_that_is_too_old_signs_nothing_and_is_not_asked_for_again_
     played(tmp_path, "ses", story, amazon)
 
 
+def test_while_amazon_is_away_sns_is_asked_to_say_it_again(tmp_path: Path) -> None:
+    """It repeats what is answered with 503, and drops what is answered with 403."""
+
+    async def story(ses: Provider, mark: str) -> None:
+        amazon, bounce = ses.amazon, ses.amazon.message(ses_event("Bounce", ANN, mark))
+        amazon.away = {CERT_URL}
+        assert [await ses.call(bounce) for _ in range(3)] == [503] * 3
+        assert amazon.got == [CERT_URL], "it is left alone for a while"
+        assert (await ses.suppressed(), await ses.kinds()) == ([], [])
+        amazon.away = {SUBSCRIBE_URL}
+        channel: Any = ses.stand.road.campaign_service.channels["smtp"].channel
+        channel._provider._sns._away.clear()  # as after a while
+        assert await ses.call(amazon.confirmation()) == 503
+        amazon.away = set()
+        assert [await ses.call(each) for each in (amazon.confirmation(), bounce)] == [204, 204]
+        assert await ses.kinds() == ["hard_bounce"]
+
+    played(tmp_path, "ses", story)
+
+
 def test_a_subscription_is_confirmed_by_its_link(tmp_path: Path) -> None:
     async def story(ses: Provider, _mark: str) -> None:
         assert await ses.call(ses.amazon.confirmation()) == 204

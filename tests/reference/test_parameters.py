@@ -10,10 +10,10 @@ from tests.cli.test_options import commands
 from tests.reference.test_capabilities import PAGE, rows
 
 HERE = {"yes", "watch", "once", "every", "last", "text", "sign", "file", "with"}
-HERE |= {"certificate", "certificate_key", "ca", "operator"}
+HERE |= {"certificate", "certificate_key", "ca", "operator", "ack"}
 """Options about the command itself: what it reads, asks and prints (`plot --last week`). --with NAME=VALUE
 names a field itself, and `sign` reads the keys from the environment; the parts of `tls` are files of their own, and `--operator` is
-`by=operator`."""
+`by=operator`; `--ack` makes a second request."""
 UNITS = ("_s", "_ms")
 """In HTTP a number has its unit in its name; on the command line the unit is in the value: 30d."""
 

@@ -262,7 +262,6 @@ async def test_what_only_the_owner_can_do_says_where(tmp_path: Path) -> None:
     assert isinstance(far, RemoteRoad)
     assert isinstance(far, Postroad)
     for refused in (
-        lambda: far.handler("x"),
         lambda: far.every("* * * * *"),
         far.connection,
         far.webhooks.rotate_keys,
@@ -278,6 +277,18 @@ async def test_what_only_the_owner_can_do_says_where(tmp_path: Path) -> None:
         _ = Postroad("road:///x", token="prt_x")
     with pytest.raises(BadInput, match="http"):
         _ = Postroad("sqlite:///x", token="prt_x")
+
+
+async def test_a_handler_that_another_process_calls_is_sent_to_by_its_name(tmp_path: Path) -> None:
+    """A program and its worker may share a module."""
+    async with roads(tmp_path, "window") as (road, far, _):
+
+        @far.handler("good")
+        async def good(word: str) -> None:
+            raise AssertionError(word)
+
+        receipt = await good.send("from afar")
+        assert (await road.explain(receipt.id)).queue == "good"
 
 
 async def test_a_tenants_token_means_its_own_tenant(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_serializer
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from postroad import Message, Postroad, sync
-from postroad.model.errors import BadBody, BadInput
+from postroad.model.errors import BadBody
 from postroad.testing.rehearsal import Rehearsal
 
 Within = Callable[..., Any]
@@ -191,16 +191,6 @@ def test_a_model_that_cannot_be_written_is_refused(road: Postroad, within: Withi
                     await road.send("work", body)
 
     within(story())
-
-
-def test_a_handler_of_a_model_itself_is_told_to_take_the_message(road: Postroad) -> None:
-    async def on_order(order: Order) -> None: ...
-
-    def on_stamp(stamp: Stamp) -> None: ...
-
-    for handle, kind in ((on_order, "Order"), (on_stamp, "Stamp")):
-        with pytest.raises(BadInput, match=rf"write Message\[{kind}\]"):
-            road.handler("work")(handle)  # type: ignore[type-var]
 
 
 def test_models_in_a_blocking_road_and_in_a_rehearsal(tmp_path: Path) -> None:

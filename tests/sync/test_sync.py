@@ -98,7 +98,8 @@ def test_every_verb_of_the_road_has_its_blocking_twin() -> None:
             inside = f"{one.__name__}.{name}" in INSIDE
             if waits and not name.startswith("_") and not gives_steps and not inside:
                 other = getattr(twin, name)
-                assert inspect.signature(other) == inspect.signature(verb), name
+                takes, given = inspect.signature(verb), inspect.signature(other)
+                assert given.parameters == takes.parameters, name
                 assert not inspect.iscoroutinefunction(other)
 
 

@@ -22,7 +22,8 @@ Opening = Callable[[TenantLimits], AbstractAsyncContextManager[Postroad]]
 @pytest.fixture
 def opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Opening:
     """Opens a road on a file of its own under these limits."""
-    monkeypatch.setattr(allowance, "SLICE_EVERY_S", 0.01)
+    for name in ("SLICE_EVERY_S", "WALK_EVERY_S"):
+        monkeypatch.setattr(allowance, name, 0.01)
 
     @asynccontextmanager
     async def opened(limits: TenantLimits) -> AsyncIterator[Postroad]:
@@ -121,6 +122,34 @@ def test_a_count_that_broke_is_begun_again(
                     while True:
                         await road.send("sim://a/1", 1, tenant="t", delay=3_600)
                         await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+
+
+def test_much_is_counted_a_little_at_a_time(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While SQLite's only reader counted ten thousand, the messages of others waited for it."""
+
+    async def story() -> None:
+        async with opening(TenantLimits()) as road:
+            stored, walked = road.store.stored, asyncio.Event()
+            counts: list[int] = []
+
+            async def noted(after: int, limit: int) -> Slice:
+                part = await stored(after, limit)
+                counts.append(sum(count for _, count, _ in part.found))
+                if sum(counts) >= 2_500:
+                    walked.set()
+                return part
+
+            monkeypatch.setattr(road.store, "stored", noted)
+            await road.send_many([Send("sim://a/1", n, delay=3_600) for n in range(2_500)])
+            async with asyncio.timeout(30):
+                while not walked.is_set():
+                    await road.send("sim://a/1", 1)
+                    await asyncio.sleep(0.01)
+            assert max(counts) <= 1_000
 
     asyncio.run(story())
 

@@ -55,8 +55,9 @@ def recover(
     if call.printed(said):
         return
     verb = "would be" if dry_run else "are"
+    by = f" by {said['replay']}" if said["replay"] else ""
     out().print(
-        f"{said['messages']} messages {verb} sent again, dead since {when(said['since_ms'])}"
+        f"{said['messages']} messages {verb} sent again{by}, dead since {when(said['since_ms'])}"
     )
 
 

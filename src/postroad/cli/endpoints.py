@@ -16,6 +16,7 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.endpoint_life import LIFE
+from postroad.cli.feeds import FEEDS
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, out, when
 from postroad.model.errors import BadInput
@@ -58,22 +59,23 @@ def add(app: Group) -> None:
     """Add the commands for endpoints."""
     commands: Commands = {"create": create, "list": list_endpoints, "show": show, "set": change}
     commands |= {"enable": enable, "disable": disable, "rotate": rotate, "delete": delete}
-    commands |= LIFE
+    commands |= LIFE | FEEDS
     text = "Endpoints: where events are sent to, which of them, and the secrets."
     add_group(app, "endpoint", "Events", text, commands)
 
 
 def create(
     call: Invocation,
-    url: Annotated[str, Argument(help="Where its events are sent to.")],
     settings: EndpointSettings,
     access: AccessSettings,
+    url: Annotated[str, Argument(help="Where its events are sent to; none with --pull.")] = "",
+    pull: Annotated[bool, Option("--pull", help="It is read by `endpoint feed`.")] = False,
     ordered: Annotated[
         bool, Option("--ordered", help="One event after the other, in order.")
     ] = False,
 ) -> None:
     """Make an endpoint, and print its secret, this once."""
-    data = {"url": url, "ordered": ordered, **_given(settings), **access_data(access)}
+    data = {"url": url, "pull": pull, "ordered": ordered, **_given(settings), **access_data(access)}
     _secret(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -113,7 +115,7 @@ def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None
     rows = [
         (
             one["id"],
-            one["url"],
+            one["url"] or "(pull)",
             ", ".join(one["types"]) or "*",
             ", ".join(one["channels"]),
             one["state"],
@@ -199,7 +201,7 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
     call.facts(
         [
             ("endpoint", said["id"]),
-            ("url", said["url"]),
+            ("url", said["url"] or "none: it is read"),
             ("description", said["description"] or "none"),
             ("state", _state(said)),
             ("health", _health(said)),

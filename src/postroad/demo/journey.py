@@ -63,7 +63,7 @@ async def run(demo: DemoRun, show: Show) -> list[str]:
     limits = real_leases(Limits(), demo.speed)
     settings = replace(Postroad.defaults, limits=limits, webhooks=LOCAL)
     road = Postroad(f"sqlite:///{demo.path}", settings=settings, parts=parts)
-    road.handler(HANDLER, ladder=LADDER)(make_thumbnail)
+    _ = road.handler(HANDLER, ladder=LADDER)(make_thumbnail)  # sent to by its name
     accepted: list[str] = []
     # Each user of the limited server gets three messages in a hundred; it takes a third of them.
     with serving(demo.speed, max(1, demo.messages // 100)) as servers:

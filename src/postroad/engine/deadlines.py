@@ -26,7 +26,9 @@ class Deadlines:
     def extend(self, task: "asyncio.Task[None]", seconds: float) -> None:
         """The send of this task still goes on; it may take so long from now."""
         if task in self._until and task not in self._cut:
-            self._until[task] = self._clock.steady_s() + seconds
+            until_s = self._until[task] = self._clock.steady_s() + seconds
+            if self._timer is None or until_s < self._timer_s:
+                self._arm(until_s, seconds)
 
     def end(self, task: "asyncio.Task[None]") -> bool:
         """The send has ended; True when it was cut, so that its cancellation is ours."""

@@ -24,6 +24,8 @@ LISTED_MAX: Final = 100
 ENABLED: Final = "enabled"
 DISABLED: Final = "disabled"
 DELETING: Final = "deleting"
+FEED: Final = "feed"
+"""The transport of endpoints that are read: no process sends to them."""
 OPERATOR: Final = "postroad.operator"
 """The tenant whose endpoints, and the handler that, get operational events."""
 

@@ -1,9 +1,12 @@
 """The bell: wake-ups from the store to the engines that listen."""
 
+import asyncio
 from typing import Final, Protocol
 
 LEAVE: Final = -1
 """In place of a message to be cancelled: the lane itself is wanted, and given back."""
+READERS: Final = 0
+"""In place of an owner: whoever waits to read a lane that nobody sends from."""
 
 
 class Listener(Protocol):
@@ -31,6 +34,10 @@ class Bell(Protocol):
     @property
     def alive(self) -> bool:
         """Whether rings are known to arrive; while not, levels are polled by their table."""
+
+    @property
+    def readers(self) -> dict[int, set[asyncio.Event]]:
+        """Who in this process waits for a message of a lane that is read; set when one comes."""
 
     def listen(self, owner: int, listener: Listener) -> None:
         """Send wake-ups to this listener from now on."""

@@ -37,9 +37,15 @@ class EndpointLifeStore(Protocol):
     async def endpoint_held_head(self, queue: int) -> int | None:
         """Find the exhausted message that holds back the order group of a queue."""
 
-    async def endpoint_trim(self, queue: int, edge_ms: int, most: int, limit: int) -> int:
-        """Move a slice of a queue's messages to the dead set: those accepted before a time, then
-        the oldest of more than `most` (0: any number). Answers how many."""
+    async def endpoint_excess(
+        self, queue: int, edge_ms: int, most: int, limit: int
+    ) -> list[tuple[int, bool]]:
+        """List a queue's messages, the oldest first, that were accepted before a time, and the
+        oldest of more than `most` (0: any number); each with whether it is of the former."""
+
+    async def endpoint_bury(self, number: int, messages: Sequence[int], reason: str) -> int:
+        """Move messages that are held for an endpoint to the dead set, unless it is not disabled
+        any more. Answers how many."""
 
     async def endpoint_rules(self, tenant: str) -> EndpointRules:
         """The rules of a tenant, else those of all, else the usual ones."""

@@ -18,8 +18,9 @@ from postroad.model.replay import (
 class ReplayStore(Protocol):
     """A store with replays. A road on RabbitMQ has none."""
 
-    async def replay_add(self, job: ReplayJob) -> None:
-        """Store a new replay, and wake those who work at replays."""
+    async def replay_add(self, job: ReplayJob, most: int) -> bool:
+        """Store a new replay and wake those who work at replays, unless the tenant has as many that
+        have not ended: then False."""
 
     async def replay_page(
         self, tenant: str, number: int, before: int, limit: int
@@ -29,9 +30,6 @@ class ReplayStore(Protocol):
 
     async def replays_running(self) -> list[ReplayJob]:
         """List the oldest replays that have work."""
-
-    async def replays_open(self, tenant: str) -> int:
-        """Count the replays of a tenant that have not ended."""
 
     async def replay_turn(
         self, tenant: str, number: int, state: ReplayState, reason: str, ended_at_ms: int

@@ -50,6 +50,8 @@ ENDPOINTS: Final[Verbs] = {
         "PATCH", "/v1/endpoints/{id}", again=True, shape=lambda args: args | {"state": "disabled"}
     ),
     "rotate": VerbCall("POST", "/v1/endpoints/{id}/rotate", shape=_seconds),
+    "feed": VerbCall("GET", "/v1/endpoints/{id}/feed"),
+    "ack": VerbCall("POST", "/v1/endpoints/{id}/ack", again=True),
     "recover": VerbCall("POST", "/v1/endpoints/{id}/recover"),
     "stats": VerbCall("GET", "/v1/endpoints/{id}/stats"),
     "rules": VerbCall("GET", "/v1/endpoint-rules"),

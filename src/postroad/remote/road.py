@@ -1,7 +1,7 @@
 """A road that another process serves: a server at an address, or the owner of a SQLite file."""
 
 from collections.abc import Callable, Sequence
-from typing import Self, Unpack
+from typing import Self, TypeVar, Unpack
 
 import apsw
 
@@ -9,6 +9,7 @@ from postroad.app import Parts, Postroad
 from postroad.config import Settings, checked, named_dsn
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOnRemoteRoad, PostroadError
+from postroad.observe.log import make_log
 from postroad.ports.clock import SystemClock, system_chance
 from postroad.ports.transport import Transport
 from postroad.remote import tables
@@ -17,14 +18,18 @@ from postroad.remote.calls import remote_group
 from postroad.remote.client import RemoteClient
 from postroad.remote.groups import GROUPS
 from postroad.remote.sending import RemoteSending
+from postroad.transports.failure_log import FailureLog
+from postroad.transports.handler import HandlerTransport
 from postroad.verbs.control import Controls
 from postroad.verbs.explaining import Explainer
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.handler_calls import Registering
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.registering import F, G
+from postroad.verbs.registering import G, Registry
 from postroad.verbs.sending import SendOptions
 
+F = TypeVar("F", bound=Callable[..., object])
 WORKER = "in the process that owns the road, as Postroad('sqlite:///…') or on PostgreSQL"
 
 
@@ -50,12 +55,14 @@ class RemoteRoad(Postroad):
         chance = parts.chance or system_chance()
         client = self._client = RemoteClient(read_address(self.dsn), token, clock, chance)
         self._remote = RemoteSending(client, clock)
+        self.registry = Registry(HandlerTransport(FailureLog(make_log(), clock)), self)
         self._controls = remote_group(Controls, tables.CONTROLS, client)
         self._explainer = remote_group(Explainer, tables.EXPLAINER, client)
         for name, group in vars(Postroad).items():
             if isinstance(group, VerbGroup):
                 setattr(self, name, remote_group(group.kind, GROUPS.get(name, {}), client))
         self.publish, self.publish_in = self.events.publish, self.events.publish_in
+        self.provide = self.registry.providers.add  # it is made where the road is delivered
 
     async def __aenter__(self) -> Self:
         if self._client.is_open:
@@ -84,12 +91,12 @@ class RemoteRoad(Postroad):
         """Have the server store many messages, each on its own."""
         return await self._remote.send_each(sends)
 
-    # What only the process can do that has the store open
+    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
+        """Name a handler, so that `await function.send(body)` sends to it. It is called where the
+        road is delivered: so a program and its worker may share a module."""
+        return self.registry.handler(name, options)
 
-    def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Callable[[F], F]:
-        """Raise NotOnRemoteRoad: handlers are registered where the road is delivered."""
-        del name, options
-        raise _not_here("handler", f"register handlers {WORKER}")
+    # What only the process can do that has the store open
 
     def transform(self, name: str) -> Callable[[F], F]:
         """Raise NotOnRemoteRoad: bodies are transformed where the road is delivered."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from postroad.ports.bell import Listener
+from postroad.ports.bell import READERS, Listener
 
 
 class Ring(Struct, frozen=True, array_like=True, gc=False):
-    """One wake-up, sent after its transaction: for the owner of a lane, or (None) for all
-    pollers."""
+    """One wake-up, sent after its transaction: for the owner of a lane, for those who wait to read
+    it (READERS), or (None) for all pollers."""
 
     owner: int | None
     lane: int
@@ -30,6 +30,7 @@ class LocalBell:
     def __init__(self) -> None:
         # Each listener is called in its own context, not in that of whoever committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
+        self.readers: dict[int, set[asyncio.Event]] = {}
 
     def listen(self, owner: int, listener: Listener) -> None:
         """Send wake-ups of this owner to a listener."""
@@ -51,6 +52,9 @@ class LocalBell:
             if ring.owner is None:
                 for listener, context in self._listeners.values():
                     loop.call_soon(listener.on_ready, ring.level, ring.at_ms, context=context)
+            elif ring.owner == READERS:
+                for event in self.readers.get(ring.lane, ()):
+                    event.set()
             elif ring.owner in self._listeners and ring.recall:
                 listener, context = self._listeners[ring.owner]
                 loop.call_soon(listener.on_recall, ring.lane, ring.recall, context=context)

@@ -6,6 +6,7 @@ import msgspec
 
 from postroad.model.endpoint import EndpointEntry, EndpointLife
 from postroad.model.endpoint_life import EndpointRules, Turn
+from postroad.model.ids import first_after
 from postroad.ports.endpoint_life import HourCounts
 from postroad.stores.events import read_entry
 from postroad.stores.statements import Statements, Value
@@ -44,6 +45,14 @@ class EndpointLifeTables(Statements):
         """The exhausted message that holds back the order group of a queue."""
         row = await self.first(LABEL, "endpoint_held_head", queue)
         return int(row[0]) if row else None
+
+    async def endpoint_excess(
+        self, queue: int, edge_ms: int, most: int, limit: int
+    ) -> list[tuple[int, bool]]:
+        """What is held for too long, and the oldest of too many."""
+        values = (queue, first_after(edge_ms), most, limit)
+        rows = await self.select(LABEL, "endpoint_excess", *values)
+        return [(number, bool(aged)) for number, aged in rows]
 
     async def endpoint_rules(self, tenant: str) -> EndpointRules:
         """The rules of a tenant, else those of all, else the usual ones."""

@@ -300,10 +300,10 @@ def suppressions(job: ErasureJob, _now_ms: int) -> Slice:
 def reports(job: ErasureJob, _now_ms: int) -> Slice:
     """What was reported about messages."""
     tenant, recipient = job.subject.tenant, job.subject.recipient
-    address = list_address(recipient)
-    if recipient and not address:
+    if recipient and not (address := list_address(recipient)):
         return Erased({})
-    count = yield ErasureQuery("erase_mail_report", (tenant, address, SLICE))
+    name, whom = ("erase_mail_report_one", (address,)) if recipient else ("erase_mail_report", ())
+    count = yield ErasureQuery(name, (tenant, *whom, SLICE))
     return Erased({"mail_report": count}, 0 if count else None)
 
 

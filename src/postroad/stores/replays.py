@@ -24,14 +24,6 @@ LABEL: Final = "replays"
 class ReplayTables(Statements):
     """Stores replays, and reads the events that they send again."""
 
-    async def replay_add(self, job: ReplayJob) -> None:
-        """Store a new replay."""
-        about = (job.id, job.tenant, job.queue, msgspec.json.encode(job.spec), job.state.value)
-        _ = await self.insert(  # its number is known
-            LABEL, "replay_insert", *about, job.asked_at_ms, job.cursor, job.total
-        )
-        await self.ring_replays()
-
     async def replay_page(
         self, tenant: str, number: int, before: int, limit: int
     ) -> list[ReplayJob]:
@@ -42,11 +34,6 @@ class ReplayTables(Statements):
     async def replays_running(self) -> list[ReplayJob]:
         """The oldest replays that have work."""
         return [read_replay(row) for row in await self.select(LABEL, "replays_running")]
-
-    async def replays_open(self, tenant: str) -> int:
-        """How many of a tenant have not ended."""
-        ((count,),) = await self.select(LABEL, "replays_open", tenant)
-        return int(count)
 
     async def replay_turn(
         self, tenant: str, number: int, state: ReplayState, reason: str, ended_at_ms: int
@@ -67,6 +54,12 @@ class ReplayTables(Statements):
     @abstractmethod
     async def ring_replays(self) -> None:
         """Wake those who work at replays."""
+
+
+def insert_values(job: ReplayJob, most: int) -> tuple[Value, ...]:
+    """A new replay, and how many of its tenant may be open."""
+    about = (job.id, job.tenant, job.queue, msgspec.json.encode(job.spec), job.state.value)
+    return (*about, job.asked_at_ms, job.cursor, job.total, most)
 
 
 def read_replay(row: Row) -> ReplayJob:

@@ -28,6 +28,7 @@ from postroad.testing.actors import Actor, Actors
 from postroad.testing.simloop import SimLoop
 from postroad.transports.job import plain
 from postroad.verbs.blocking import blocking
+from postroad.verbs.handler_calls import Home
 from postroad.verbs.parts import Parts
 
 R = TypeVar("R")
@@ -76,12 +77,15 @@ class Rehearsal(Face):
         self._node = self._loop.node("road")
         self._running: asyncio.Task[None] | None = None
         self._pools: list[str] = []
+        self._homes: list[Home] = []
 
     def __enter__(self) -> Self:
         self._hand_over(self._open())
         return self
 
     def __exit__(self, *_: object) -> None:
+        for home in self._homes:
+            home.host = None
         try:
             self._thaw()
             self._hand_over(self._close())
@@ -94,9 +98,11 @@ class Rehearsal(Face):
         return datetime.fromtimestamp(START_MS / 1000 + self._loop.time(), UTC)
 
     def adopt(self, other: "app.Postroad | Face") -> None:
-        """Use the handlers and timetables of your program's own road."""
+        """Use the handlers, timetables and what is provided of your program's own road. While the
+        test runs, `function.send(…)` of its handlers sends here."""
         source = other if isinstance(other, app.Postroad) else other.postroad
         self._target.registry.adopt(source.registry)
+        self._homes.append(source.registry.home)
 
     # Sending
 

@@ -28,10 +28,23 @@ class FailureLog:
         facts = partial(_raised, message, error)
         self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
 
+    def raised_in_child(self, queue: str, message: Message, error: str, trace: str) -> None:
+        """A handler raised in a child process."""
+        alike = {"queue": queue, "raised": error.partition(":")[0]}
+        facts = partial(_facts, message, error=error, exception=trace)
+        self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
+
+    def lost(self, queue: str, message: Message, error: str) -> None:
+        """The child process of a call has ended."""
+        self._tell("the process of a handler ended", queue, message, error)
+
     def cut(self, queue: str, message: Message, error: str) -> None:
         """One was cut at its timeout."""
+        self._tell("a handler was cut", queue, message, error)
+
+    def _tell(self, event: str, queue: str, message: Message, error: str) -> None:
         facts = partial(_facts, message, error=error)
-        self._gathering.add(self._log.warning, "a handler was cut", {"queue": queue}, facts, full=1)
+        self._gathering.add(self._log.warning, event, {"queue": queue}, facts, full=1)
 
     def close(self) -> None:
         """Tell what was counted and not told yet."""

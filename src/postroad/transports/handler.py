@@ -5,7 +5,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
@@ -13,11 +13,17 @@ from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Qu
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
+from postroad.ports.cores import cores
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
-from postroad.transports.job import Job, Reads, plain
+from postroad.transports.function_place import FunctionPlace
+from postroad.transports.job import Job, Reads, is_async, plain
 from postroad.transports.threads import Call, Calls, Threads
+
+if TYPE_CHECKING:
+    from postroad.transports.children import Children
+    from postroad.transports.process_session import ProcessSession
 
 __all__ = ["Handle", "Handler", "HandlerSession", "HandlerTransport", "Job", "is_async"]
 
@@ -34,12 +40,8 @@ class Handler(Struct, frozen=True):
     policy: Policy
     concurrency: int
     reads: Reads = plain
-
-
-def is_async(function: Callable[..., object]) -> bool:
-    """Whether a handler runs in the loop; any other gets a thread."""
-    call = getattr(function, "__call__", None)  # noqa: B004 - an object may be async to call
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    place: FunctionPlace | None = None
+    """Where child processes find it, if they are to call it."""
 
 
 class HandlerTransport:
@@ -55,6 +57,7 @@ class HandlerTransport:
         self._failure_log = failure_log
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
+        self._children: dict[str, Children] = {}
 
     def address(self, queue: str, tenant: str) -> LaneKey:
         """Return the lane, without its shard, of a handler's queue."""
@@ -76,28 +79,65 @@ class HandlerTransport:
     def concurrency(self, pool: str) -> int:
         """How many calls of one handler may run at once in this process."""
         handler = self.handlers[pool.removeprefix("handler:")]
+        if handler.place is not None:
+            return 0  # calls wait for their children in line
         return handler.concurrency or (0 if is_async(handler.function) else PLAIN_CONCURRENCY)
 
-    async def open(self, lane: LaneKey) -> "HandlerSession":
-        """Handlers need no connection; plain ones share their threads over all their lanes."""
+    async def open(self, lane: LaneKey) -> "HandlerSession | ProcessSession":
+        """Handlers need no connection; plain ones share their threads, or their child processes,
+        over all their lanes."""
         handler = self.handlers[lane.server]
+        if handler.place is not None and self._make_threads is Threads:  # else in simulated time
+            return self._in_children(lane.server, handler, handler.place)
         threads = None
         if not is_async(handler.function):
-            most = self.concurrency(lane.pool)
+            most = self.concurrency(lane.pool) or PLAIN_CONCURRENCY
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
         return HandlerSession(lane.server, handler, threads, self._failure_log)
+
+    def _in_children(self, name: str, handler: Handler, place: FunctionPlace) -> "ProcessSession":
+        from postroad.transports.children import Children  # most roads need none
+        from postroad.transports.process_session import ProcessSession
+
+        children = self._children.get(name)
+        if children is None:
+            most = handler.concurrency or cores()
+            children = self._children[name] = Children(name, place, handler.policy, most)
+        return ProcessSession(name, children, handler.policy, self._failure_log)
+
+    async def close(self) -> None:
+        """End the child processes."""
+        children, self._children = self._children, {}
+        for each in children.values():
+            await each.close()
+
+
+class Failures(Protocol):
+    """Who is told what handlers do wrong."""
+
+    def raised(self, queue: str, message: Message, error: Exception) -> None:
+        """A handler raised."""
+
+    def cut(self, queue: str, message: Message, error: str) -> None:
+        """One was cut at its timeout."""
 
 
 class HandlerSession:
     """Calls one handler."""
 
     def __init__(
-        self, name: str, handler: Handler, threads: Calls | None, failure_log: FailureLog
+        self,
+        name: str,
+        handler: Handler,
+        threads: Calls | None,
+        failure_log: Failures,
+        beats: Callable[[Beat], None] | None = None,
     ) -> None:
         self._name = name
         self._function = handler.function
         self._failure_log = failure_log
         self._reads = handler.reads
+        self._beats = beats or self._beat
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
         self._loop = asyncio.get_running_loop()
@@ -107,7 +147,7 @@ class HandlerSession:
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
         # Not `Job(…)`: calling an alias of a generic class costs 1 µs.
-        job: Job = received.Message(message, self._reads, self._beat, BEAT.get())
+        job: Job = received.Message(message, self._reads, self._beats, BEAT.get())
         try:
             if self._reads is not plain:
                 job.body  # noqa: B018 - a body that does not fit is rejected before the call

@@ -2,9 +2,8 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_type_hints
 
 import msgspec
 import msgspec.inspect
@@ -93,34 +92,29 @@ class Message(Generic[T]):
 Job = Message[Any]
 
 
-def takes_message(function: Callable[..., object]) -> bool:
-    """Whether a handler can be called with the message alone."""
-    try:
-        inspect.signature(function).bind(None)
-    except TypeError:
-        return False
-    except ValueError:  # written in C, without a signature
-        return True
-    return True
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether a handler runs in the loop; any other gets a thread."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - an object may be async to call
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
 
 
-def body_reader(function: Callable[..., object]) -> Reads:
-    """Choose how bodies are decoded, by the `Message[…]` in a handler's signature."""
-    kind = _body_kind(function)
+def body_reader(function: Callable[..., object], kind: Any, says: str = "") -> Reads:
+    """Choose how bodies are decoded for a parameter of a handler that takes a `kind`."""
     if kind in (Any, object) or isinstance(kind, TypeVar):
         return plain
     if kind is bytes:
         return _bytes_only
-    decoder = _decoder(kind)
+    decoder = decoder_of(kind)
     if decoder is None:
         raise BadInput(
-            f"{_named(function)}: Message[{_named(kind)}] cannot be read from JSON: give a msgspec "
+            f"{named(function)}: {says or named(kind)} cannot be read from JSON: give a msgspec "
             "Struct, a dataclass, a pydantic model, or plain types like dict[str, int]"
         )
-    return partial(_typed, decoder, _named(kind))
+    return partial(_typed, decoder, named(kind))
 
 
-def _decoder(kind: Any) -> Decode | None:
+def decoder_of(kind: Any) -> Decode | None:
+    """The decoder of bodies of a type; None when it cannot be read from JSON."""
     try:
         if pydantic_models.is_in(kind):
             return pydantic_models.decoder(kind)
@@ -132,31 +126,7 @@ def _decoder(kind: Any) -> Decode | None:
         return None
 
 
-def _body_kind(function: Callable[..., object]) -> Any:
-    try:
-        first = next(iter(inspect.signature(function).parameters.values()), None)
-    except ValueError:
-        return Any
-    if first is None or first.annotation is first.empty:
-        return Any
-    hint = _resolve(function, first.annotation)
-    if get_origin(hint) is Message:
-        return get_args(hint)[0]
-    if isinstance(hint, type) and _is_body(hint):
-        raise BadInput(
-            f"{_named(function)} takes the message, not its body: write Message[{_named(hint)}], "
-            f"and message.body is a {_named(hint)}"
-        )
-    return Any
-
-
-def _is_body(hint: type) -> bool:
-    records = ("__attrs_attrs__", pydantic_models.VALIDATOR)
-    known = any(hasattr(hint, mark) for mark in records)
-    return known or issubclass(hint, msgspec.Struct) or is_dataclass(hint)
-
-
-def _resolve(function: Callable[..., object], annotation: object) -> object:
+def resolved(function: Callable[..., object], annotation: object) -> object:
     """Evaluate an annotation that was written as text."""
     if not isinstance(annotation, str):
         return annotation
@@ -169,7 +139,7 @@ def _resolve(function: Callable[..., object], annotation: object) -> object:
         if "[" not in annotation:
             return Any
         raise BadInput(
-            f"{_named(function)}: {annotation} cannot be read ({error}): the names in it must be "
+            f"{named(function)}: {annotation} cannot be read ({error}): the names in it must be "
             "there when the handler is registered, at the top level of their module"
         ) from None
 
@@ -189,5 +159,6 @@ def _bytes_only(body: bytes, headers: dict[str, str]) -> bytes:
     return body
 
 
-def _named(thing: object) -> str:
+def named(thing: object) -> str:
+    """A function or type as errors name it."""
     return str(getattr(thing, "__name__", thing))

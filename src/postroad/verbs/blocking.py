@@ -149,6 +149,7 @@ class BlockingEndpoints(Verbs):
     list, change = blocking(EndpointAdmin.list), blocking(EndpointAdmin.change)
     enable, disable = blocking(EndpointAdmin.enable), blocking(EndpointAdmin.disable)
     rotate, delete = blocking(EndpointAdmin.rotate), blocking(EndpointAdmin.delete)
+    feed, ack = blocking(EndpointAdmin.feed), blocking(EndpointAdmin.ack)
     recover = blocking(EndpointAdmin.recover)
     stats = blocking(EndpointAdmin.stats)
     rules = blocking(EndpointAdmin.rules)

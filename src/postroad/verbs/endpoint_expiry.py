@@ -1,4 +1,5 @@
-"""Endpoints that were made for a while are deleted when they expire."""
+"""Endpoints that were made for a while are deleted when they expire; and those whose deletion did
+not come to its end."""
 
 import asyncio
 from typing import Final, Protocol
@@ -62,5 +63,5 @@ class EndpointExpiry:
                 await self._delete(endpoint_id(number), tenant=tenant)
             except UnknownEndpoint:
                 continue  # another process was faster
-            self._log.info("endpoint deleted: it has expired", endpoint=endpoint_id(number))
+            self._log.info("endpoint deleted: its time was over", endpoint=endpoint_id(number))
         return LOOK_S

@@ -27,6 +27,11 @@ from postroad.verbs.webhooks import HookOptions, changed
 
 METADATA_MAX: Final = 50
 HOOK_NAMES: Final = ("headers", "reject", "connect_timeout", "timeout", "names", *ACCESS_NAMES)
+CALLED_NAMES: Final = (
+    *("headers", "reject", "connect_timeout", "timeout", "ladder", "rate"),
+    *("auth", "tls", "transform"),
+)
+"""Options of endpoints that are called."""
 EXPIRES_S_MAX: Final = 366 * 86_400.0
 SPEC_NAMES: Final = ("types", "channels", "filter", "description", "metadata", "rate")
 
@@ -96,6 +101,8 @@ class EndpointFacts(AccessFacts, frozen=True):
     """When it is deleted, if it is made for a while."""
     secret_ends_at_ms: int | None = None
     """When the secret before the last one ends, while both sign."""
+    pull: bool = False
+    """Whether it is read, and not called."""
     fault: str = ""
     """Why its secrets cannot be opened; then they are not counted."""
 
@@ -147,10 +154,19 @@ def facts_of(
         ladder=entry.policy.ladder,
         ordered=entry.policy.ordered,
         keep_bodies_ms=entry.policy.keep_bodies_ms,
+        pull=not row.url,
         expires_at_ms=row.expires_at_ms if row.expires_at_ms < NEVER else None,
         secret_ends_at_ms=max((end for _, end in secrets.ending if end > now_ms), default=None),
         **access_facts(hook, secrets),
     )
+
+
+def check_way(url: str, options: EndpointOptions, *, pull: bool) -> None:
+    """Refuse an endpoint that is neither called nor read, and options that do not fit."""
+    if bool(url) == pull:
+        raise BadInput("url: give one, or pull=True for an endpoint that is read and not called")
+    if pull and (given := [name for name in CALLED_NAMES if options.get(name)]):
+        raise BadInput(f"{given[0]}: an endpoint that is read is never called: leave it out")
 
 
 def changed_endpoint(

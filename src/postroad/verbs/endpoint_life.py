@@ -26,18 +26,19 @@ from postroad.model.endpoint_life import (
 from postroad.model.errors import BadInput, Conflict
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
+from postroad.model.replay import NothingToReplay, ReplayWhat, spacing_us
 from postroad.model.states import NEVER
 from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
 from postroad.ports.store import Store
-from postroad.verbs.dead import DeadMessages
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan, points_of, total_of
 from postroad.verbs.endpoint_turns import EndpointTurns
 from postroad.verbs.endpoint_watch import EndpointWatch
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.operational import OperationalEvents
 from postroad.verbs.paging import span_ms
+from postroad.verbs.replays import RATE, ReplayVerbs
 from postroad.verbs.sending import Sending
 
 AGAIN_MAX: Final = 10
@@ -59,11 +60,11 @@ class EndpointRuleOptions(TypedDict, total=False):
 class EndpointLives:
     """Turns endpoints as people ask for it."""
 
-    def __init__(self, store: Store, sending: Sending, log: Log) -> None:
+    def __init__(self, store: Store, sending: Sending, replays: ReplayVerbs, log: Log) -> None:
         self._store = store
         self._turns = EndpointTurns(store, OperationalEvents(store, sending, log), log)
         self.watch = EndpointWatch(store, self._turns, log)
-        self._dead = DeadMessages(store)
+        self._replays = replays
 
     @property
     def _events(self) -> EventStore:
@@ -107,7 +108,8 @@ class EndpointLives:
         """Let an endpoint match nothing any more, and send nothing to it."""
 
         async def step(entry: EndpointEntry) -> bool:
-            new = replace(entry.row.life, state=DELETING, disabled_by="")
+            now_ms = self._store.clock.now_ms()
+            new = replace(entry.row.life, state=DELETING, disabled_by="", changed_at_ms=now_ms)
             return await self._turns.turn(entry, new, paused=True)
 
         _ = await self._again(find, step)  # it is deleted next
@@ -123,14 +125,19 @@ class EndpointLives:
             raise Conflict(f"{name} is {life.state}: enable it, then recover what it missed")
         if not dry_run:
             await self._drain(find)
-        count = await self._dead.replay(
-            queue=queue_name(entry.row.id),
-            tenant=entry.row.tenant,
-            since=EPOCH + timedelta(milliseconds=since_ms),
-            mode=ReplayMode.reset,
-            dry_run=dry_run,
-        )
-        return Recovery(name, since_ms, count)
+        rules = await self._events.endpoint_rules(entry.row.tenant)
+        try:
+            replay = await self._replays.start(
+                ReplayWhat.failed,
+                endpoint=name,
+                since=EPOCH + timedelta(milliseconds=since_ms),
+                rate=rate_of(rules.drain),
+                dry_run=dry_run,
+                tenant=entry.row.tenant,
+            )
+        except NothingToReplay:
+            return Recovery(name, since_ms, 0, "")
+        return Recovery(name, since_ms, replay.total, replay.id)
 
     async def stats(self, entry: EndpointEntry, span: StatsSpan) -> EndpointStats:
         """What an endpoint answered, and what waits for it."""
@@ -208,10 +215,19 @@ def _spell_ms(entry: EndpointEntry) -> int:
     return max(0, since_ms - BEFORE_MS)
 
 
+def rate_of(drain: str) -> str:
+    """The rate of a replay beside draining: the same, if it is one of a single window."""
+    try:
+        _ = spacing_us(drain)  # whether it is
+    except BadInput:
+        return RATE
+    return drain
+
+
 def _living(entry: EndpointEntry) -> EndpointLife:
     """The life of an endpoint that is not being deleted."""
     if entry.row.life.state == DELETING:
-        raise Conflict(f"{endpoint_id(entry.row.id)} is being deleted: delete it again to end that")
+        raise Conflict(f"{endpoint_id(entry.row.id)} is being deleted: nothing was changed")
     return entry.row.life
 
 

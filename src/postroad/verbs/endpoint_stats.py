@@ -63,11 +63,13 @@ class EndpointStats(Struct, frozen=True):
 
 
 class Recovery(Struct, frozen=True):
-    """What was sent again, or would be: so many messages that died since a time."""
+    """What is sent again, or would be: so many messages that died since a time."""
 
     id: str
     since_ms: int
     messages: int
+    replay: str
+    """The replay that sends them; empty if there is nothing to send, or it was only counted."""
 
 
 def points_of(hours: Iterable[HourCounts], by: str) -> tuple[EndpointPoint, ...]:

@@ -12,6 +12,7 @@ from postroad.model.endpoint_life import EndpointHour, EndpointRules, LifeEvent,
 from postroad.model.errors import StoreError
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
+from postroad.model.states import DeadReason
 from postroad.observe.endpoint_figures import EndpointFigures
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
@@ -26,6 +27,8 @@ REST_S: Final = 3_600.0
 """How often otherwise."""
 PAGE: Final = 500
 TRIM_SLICE: Final = 500
+TRIM_MAX: Final = 100_000
+"""What is looked for at once: its ids are in memory."""
 WATCH: Final = "watch endpoints"
 END_S: Final = 2.0
 
@@ -118,7 +121,7 @@ class EndpointWatch:
 
     async def _look_at(self, store: EventStore, entry: EndpointEntry) -> None:
         life, queue = entry.row.life, entry.row.queue
-        if life.state == DISABLED:
+        if life.state == DISABLED or not entry.row.url:
             await self._trim(store, entry)
         elif life.failing_since_ms or life.draining_since_ms:
             _, oldest_ms, untried_ms = await store.endpoint_backlog(queue)
@@ -145,9 +148,14 @@ class EndpointWatch:
     async def _trim(self, store: EventStore, entry: EndpointEntry) -> None:
         rules, now_ms = await self._rules_of(store, entry), self._store.clock.now_ms()
         edge_ms = now_ms - int(rules.hold_for_s * 1000) if rules.hold_for_s else 0
-        queue, gone = entry.row.queue, TRIM_SLICE
-        while gone >= TRIM_SLICE:
-            gone = await store.endpoint_trim(queue, edge_ms, rules.hold_max, TRIM_SLICE)
+        queue, most = entry.row.queue, rules.hold_max
+        found = await store.endpoint_excess(queue, edge_ms, most, TRIM_MAX)
+        for reason, of_age in ((DeadReason.expired_held, True), (DeadReason.excess_held, False)):
+            ids = [number for number, aged in found if aged is of_age]
+            for first in range(0, len(ids), TRIM_SLICE):
+                some = ids[first : first + TRIM_SLICE]
+                # Fewer, if another process does the same or the endpoint was enabled.
+                _ = await store.endpoint_bury(entry.row.id, some, reason)
 
     async def _drained(self, entry: EndpointEntry) -> None:
         """Lift the rate of the draining first: if this process ends in between, another one does

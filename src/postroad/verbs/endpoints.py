@@ -7,7 +7,6 @@ from functools import partial
 from typing import Final, Literal, Unpack
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.durations import Duration, seconds_of
@@ -16,13 +15,12 @@ from postroad.model.endpoint import (
     EndpointLife,
     EndpointRow,
     EndpointSpec,
-    MoveState,
     endpoint_id,
     endpoint_number,
     queue_name,
 )
 from postroad.model.endpoint_life import By, EndpointRules
-from postroad.model.entities import DAY_MS, DEFAULT_TENANT, LaneKey, Policy
+from postroad.model.entities import DAY_MS, DEFAULT_TENANT, Policy, Queue
 from postroad.model.errors import BadInput, BadKey, Conflict, UnknownEndpoint
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import KeyRing
@@ -47,14 +45,18 @@ from postroad.verbs.endpoint_facts import (
     EndpointPage,
     NewEndpoint,
     changed_endpoint,
+    check_way,
     expiry_of,
     facts_of,
 )
+from postroad.verbs.endpoint_feed import LEASE_S, EndpointFeeds, FeedAck, FeedPage
 from postroad.verbs.endpoint_life import EndpointLives, EndpointRuleOptions
+from postroad.verbs.endpoint_moves import Edit, Edited, other_lane, put_endpoint
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.hook_access import access_options, check_access, lane_secret, lift
 from postroad.verbs.paging import check_page
+from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.sending import Sending
 from postroad.verbs.webhooks import changed, credential_of, sealed
 
@@ -62,9 +64,6 @@ SECRET_BYTES: Final = 32
 OVERLAP_S: Final = 86_400.0
 OVERLAP_S_MAX: Final = 90 * 86_400.0
 AGAIN_MAX: Final = 10
-MOVE_S: Final = 45.0
-"""How long a change waits for tries under way: longer than a lease and a try last."""
-ASK_S: Final = 0.1
 
 CancelAll = Callable[..., Awaitable[object]]
 
@@ -80,6 +79,7 @@ class EndpointAdmin:
         ring: KeyRing,
         sending: Sending,
         cancel_all: CancelAll,
+        replays: ReplayVerbs,
         log: Log,
     ) -> None:
         self._store = store
@@ -87,24 +87,29 @@ class EndpointAdmin:
         self._ring = ring
         self._sending = sending
         self._cancel_all = cancel_all
-        self._lives = EndpointLives(store, sending, log)
+        self._lives = EndpointLives(store, sending, replays, log)
         self.watch = self._lives.watch
         self.expiry = EndpointExpiry(store, self.delete, log)
+        self._feeds = EndpointFeeds(store, transport, log)
 
     async def create(
         self,
-        url: str,
+        url: str = "",
         *,
+        pull: bool = False,
         tenant: str = DEFAULT_TENANT,
         ordered: bool = False,
         secret: str = "",
         **options: Unpack[EndpointOptions],
     ) -> NewEndpoint:
-        """Make an endpoint. Its signing secret is made here, unless you bring one, and shown this
-        once. With `ordered` its events go one after the other, in order of publishing."""
+        """Make an endpoint at a URL, or with `pull` one that is read by `feed`. Its signing secret
+        is made here, unless you bring one, and shown this once. With `ordered` its events go one
+        after the other, in order of publishing."""
         events = event_store(self._store)
         _ = self._sending.taking()  # whether the road is open
-        _ = read(url, self._transport.rules)  # whether it is one
+        check_way(url, options, pull=pull)
+        if url:
+            _ = read(url, self._transport.rules)  # whether it is one
         spec, hook, secrets = changed_endpoint(
             EndpointSpec(), Hook(url=url), HookSecrets(), options
         )
@@ -117,9 +122,8 @@ class EndpointAdmin:
         now_ms = self._store.clock.now_ms()
         expires_at_ms = expiry_of(options, now_ms)
         number = self._sending.ids.next(now_ms)
-        credential = await credential_of(url, lane_secret(secrets))
-        name = queue_name(number)
-        queue = await self._sending.open_webhook(tenant, url, policy, credential, name)
+        credential = await credential_of(url, lane_secret(secrets)) if url else ""
+        queue = await self._open_queue(number, tenant, url, policy, credential)
         if spec.rate:
             await self._store.limit_queue(queue.id, read_limit(spec.rate))
         packed = msgspec.json.encode(spec)
@@ -166,14 +170,16 @@ class EndpointAdmin:
             spec = SPEC.decode(row.spec)
             new, hook, secrets = changed_endpoint(spec, hook, secrets, options)
             lane = None
+            if not row.url:
+                check_way(url, options, pull=True)
             if url and url != row.url:
                 await self._transport.vet(url, tenant)
-                lane = await self._other_lane(row, url, secrets)
+                lane = await other_lane(self._transport, row, url, secrets)
                 hook, row = replace(hook, url=url), replace(row, url=url)
             policy = self._policy(entry.policy, hook, options)
             if policy != entry.policy:
-                changed_queue = (tenant, row.url, policy, "", queue_name(row.id))
-                _ = await self._sending.open_webhook(*changed_queue)  # it keeps its lane
+                # It keeps its lane.
+                _ = await self._open_queue(row.id, tenant, row.url, policy)
             if new.rate != spec.rate:
                 limit = read_limit(new.rate) if new.rate else None
                 await self._store.limit_queue(row.queue, limit)
@@ -215,6 +221,29 @@ class EndpointAdmin:
         await self._lives.disable(partial(self._find, id, tenant), by, checked("text", reason))
         return await self.get(id, tenant=tenant)
 
+    async def feed(
+        self,
+        id: str,  # noqa: A002
+        *,
+        max: int = 100,  # noqa: A002 - the word of the trade
+        wait: Duration = 0,
+        lease: Duration = LEASE_S,
+        tenant: str = DEFAULT_TENANT,
+    ) -> FeedPage:
+        """Read the next messages of an endpoint that was made with `pull`, in order, and wait for
+        the first one. Those that are not acked within the lease come again."""
+        return await self._feeds.read(partial(self._find, id, tenant), max, wait, lease)
+
+    async def ack(
+        self,
+        id: str,  # noqa: A002
+        ids: Sequence[str],
+        *,
+        tenant: str = DEFAULT_TENANT,
+    ) -> FeedAck:
+        """Count messages as delivered that were read from a feed. Twice is as good as once."""
+        return await self._feeds.ack(await self._find(id, tenant), ids)
+
     async def recover(
         self,
         id: str,  # noqa: A002
@@ -224,7 +253,7 @@ class EndpointAdmin:
         tenant: str = DEFAULT_TENANT,
     ) -> Recovery:
         """Send again what died since a time, or since the spell of failures began that the endpoint
-        was last disabled in. `dry_run` only counts."""
+        was last disabled in: as a replay, at the rate of draining. `dry_run` only counts."""
         return await self._lives.recover(partial(self._find, id, tenant), since, dry_run=dry_run)
 
     async def stats(
@@ -283,49 +312,37 @@ class EndpointAdmin:
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
         number = (await self._find(id, tenant)).row.id
         await self._lives.delete(partial(self._find, id, tenant))
-        # However many they were, none is left.
-        _ = await self._cancel_all(queue_name(number), tenant=tenant)
-        # Somebody else may have deleted it meanwhile, which is the same.
-        _ = await event_store(self._store).endpoint_drop(tenant, number)
+        try:
+            # However many they were, none is left.
+            _ = await self._cancel_all(queue_name(number), tenant=tenant)
+            # Somebody else may have deleted it meanwhile, which is the same.
+            _ = await event_store(self._store).endpoint_drop(tenant, number)
+        except BaseException:
+            self.expiry.expect()  # which ends it
+            raise
         self._transport.endpoints.forget()
 
     # The rest
 
-    async def _edit(self, id: str, tenant: str, edit: "Edit") -> EndpointFacts:  # noqa: A002
+    async def _edit(self, id: str, tenant: str, edit: Edit) -> EndpointFacts:  # noqa: A002
         """Change an endpoint as it is now; again when somebody else has changed it meanwhile."""
         for _ in range(AGAIN_MAX):
             entry = await self._find(id, tenant)
             edited = await edit(entry, *await self._opened(entry))
             row = replace(edited.row, version=entry.row.version + 1)
             packed = sealed(row.queue, tenant, edited.hook, edited.secrets, self._ring)
-            if await self._put(row, packed, edited.lane):
+            if await put_endpoint(self._store, row, packed, edited.lane):
                 self._transport.endpoints.forget()
                 return await self.get(id, tenant=tenant)
         raise Conflict(f"{id} is being changed by others: nothing was changed; do it again")
 
-    async def _put(self, row: EndpointRow, packed: HookRow, lane: LaneKey | None) -> bool:
-        """Store an endpoint; if its queue moves to another lane, when that can be."""
-        store, clock = event_store(self._store), self._store.clock
-        if lane is None:
-            return await store.endpoint_put(row, packed)
-        until_s = clock.steady_s() + MOVE_S
-        while (state := await store.endpoint_move(row, packed, lane)) is MoveState.owned:
-            if clock.steady_s() >= until_s:
-                raise Conflict(
-                    f"url: the tries of {endpoint_id(row.id)} have not ended within {MOVE_S:g} s, "
-                    "and what waits moves to another server only then: nothing was changed; do it "
-                    "again"
-                )
-            await clock.sleep(ASK_S)
-        return state is MoveState.moved
-
-    async def _other_lane(self, row: EndpointRow, url: str, secrets: HookSecrets) -> LaneKey | None:
-        """The lane of a URL, if it is on another server than the present one."""
-        rules = self._transport.rules
-        if read(url, rules).server == read(row.url, rules).server:
-            return None
-        credential = await credential_of(url, lane_secret(secrets))
-        return replace(self._transport.address(url, row.tenant), credential=credential)
+    async def _open_queue(
+        self, number: int, tenant: str, url: str, policy: Policy, credential: str = ""
+    ) -> Queue:
+        name = queue_name(number)
+        if not url:
+            return await self._sending.open_feed(tenant, name, policy)
+        return await self._sending.open_webhook(tenant, url, policy, credential, name)
 
     async def _find(self, id: str, tenant: str) -> EndpointEntry:  # noqa: A002
         number = endpoint_number(id)
@@ -363,19 +380,6 @@ class EndpointAdmin:
         if "keep_bodies" in options:
             policy = replace(policy, keep_bodies_ms=kept_ms(options["keep_bodies"]))
         return policy
-
-
-class Edited(Struct, frozen=True):
-    """An endpoint as it is to be stored."""
-
-    row: EndpointRow
-    hook: Hook
-    secrets: HookSecrets
-    lane: LaneKey | None = None
-    """Where its queue moves to."""
-
-
-Edit = Callable[[EndpointEntry, Hook, HookSecrets], Awaitable[Edited]]
 
 
 def _unknown(id: str, tenant: str) -> UnknownEndpoint:  # noqa: A002

@@ -1,5 +1,6 @@
 """Options of a handler: what they are, and the policy that they make."""
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TypedDict
 
@@ -9,6 +10,9 @@ from postroad.model.errors import BadInput
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.ladder import DEFAULT_LADDER, Ladder, check_ladder, with_retries
 from postroad.model.recipients import RESERVED
+from postroad.transports.call_plan import CallPlan
+from postroad.transports.function_place import FunctionPlace, place_of
+from postroad.transports.job import is_async
 
 
 class HandlerOptions(TypedDict, total=False):
@@ -22,6 +26,7 @@ class HandlerOptions(TypedDict, total=False):
     on_exhausted: str
     at_most_once: bool
     keep_bodies: Duration
+    process: bool
 
 
 def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
@@ -47,6 +52,31 @@ def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
         keep_bodies_ms=kept_ms(options.get("keep_bodies", 0.0)),
     )
     return policy, concurrency
+
+
+def function_place(
+    name: str, function: Callable[..., object], plan: CallPlan, options: HandlerOptions
+) -> FunctionPlace | None:
+    """Where child processes find a handler with `process=True`; BadInput says why they cannot."""
+    if not options.get("process"):
+        return None
+    if is_async(function):
+        raise BadInput(
+            f"handler {name!r}: process=True is for plain functions, since a child process has no "
+            "loop to share: write `def`, and asyncio.run() in it where it awaits something"
+        )
+    if plan.wanted:
+        raise BadInput(
+            f"handler {name!r}: what is provided ({', '.join(plan.wanted)}) stays in the process "
+            "of the engine: a handler with process=True makes its own"
+        )
+    place = place_of(function)
+    if place is None:
+        raise BadInput(
+            f"handler {name!r}: a child process cannot import {function!r}: define it with "
+            "`def` at the top level of a module that is a file"
+        )
+    return place
 
 
 def _check(name: object, options: HandlerOptions) -> None:

@@ -1,8 +1,7 @@
 """Registering functions as handlers of queues, or to be called by a timetable."""
 
-import inspect
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -11,33 +10,40 @@ from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
-from postroad.transports.handler import Handle, Handler, HandlerTransport, is_async
-from postroad.transports.job import Job, body_reader, takes_message
+from postroad.transports.call_plan import CallPlan, plan_call
+from postroad.transports.handler import Handler, HandlerTransport
 from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
-from postroad.verbs.handler_options import HandlerOptions, handler_policy
+from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
+from postroad.verbs.handler_options import HandlerOptions, function_place, handler_policy
+from postroad.verbs.providing import Providers
 
-F = TypeVar("F", bound=Handle)
 G = TypeVar("G", bound=Callable[..., object])
 
 
 class Registry:
     """The registered functions of one road."""
 
-    def __init__(self, handlers: HandlerTransport) -> None:
+    def __init__(self, handlers: HandlerTransport, road: SendsMany) -> None:
         self.functions = handlers
+        self.home = Home(road)
+        self.providers = Providers()
+        self.plans: dict[str, CallPlan] = {}
         self.timetables: list[Timetable] = []
         self.transforms = Transforms()
 
-    def handler(self, name: str, options: HandlerOptions) -> Callable[[F], F]:
+    def handler(
+        self, name: str, options: HandlerOptions, make: type[HandlerCall] = HandlerCall
+    ) -> Callable[[Callable[..., Any]], Any]:
         """Register a function, plain or async, as the handler of a queue."""
         policy, concurrency = handler_policy(name, options)
 
-        def register(function: F) -> F:
-            if not takes_message(function):
-                raise BadInput(f"the handler of {name!r} is called with one argument, the message")
-            self._add(name, Handler(function, policy, concurrency, body_reader(function)))
-            return function
+        def register(given: Callable[..., Any]) -> HandlerCall:
+            function = given.function if isinstance(given, HandlerCall) else given
+            plan = plan_call(function, name, self.providers.values)
+            place = function_place(name, function, plan, options)
+            self._add(name, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
+            return make(name, function, plan, self.home)
 
         return register
 
@@ -55,17 +61,25 @@ class Registry:
                 raise BadInput(f"{function!r} has no name of its own: give every(…, name=…)")
             queue = f"cron:{named}"
             policy, concurrency = handler_policy(queue, options)
-            handle = function if _wants(function) else _without_message(function)
-            self._add(queue, Handler(handle, policy, concurrency, body_reader(handle)))
+            plan = plan_call(function, queue, self.providers.values)
+            if plan.one or (plan.arguments and plan.arguments.parameters):
+                raise BadInput(
+                    f"{function!r}: a function of a timetable takes no argument, or the message"
+                )
+            place = function_place(queue, function, plan, options)
+            self._add(queue, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
             self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
             return function
 
         return register
 
     def adopt(self, other: "Registry") -> None:
-        """Add everything that another registry has."""
+        """Add everything that another registry has. What is sent to its handlers by their names
+        goes this registry's way."""
         for name, handler in other.functions.handlers.items():
-            self._add(name, handler)
+            self._add(name, handler, other.plans[name])
+        self.providers.adopt(other.providers)
+        other.home.host = self.home
         self.timetables += other.timetables
         self.transforms.adopt(other.transforms)
 
@@ -80,36 +94,14 @@ class Registry:
         entries = [replace(entry) for entry in self.timetables]
         return Scheduler(store, clock, entries, drafting, log)
 
-    def _add(self, name: str, handler: Handler) -> None:
+    def check(self) -> None:
+        """Raise BadInput for a handler with a parameter that nobody can give."""
+        for name, plan in self.plans.items():
+            self.providers.check(name, plan.wanted)
+
+    def _add(self, name: str, handler: Handler, plan: CallPlan) -> None:
         if name in self.functions.handlers:
             raise BadInput(f"a handler {name!r} is registered already: names are unique")
         self.functions.handlers[name] = handler
-
-
-def _wants(function: Callable[..., object]) -> bool:
-    """Whether a function of a timetable takes a message."""
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        if takes_message(function):
-            return True
-        raise BadInput(
-            f"{function!r}: a function of a timetable takes no argument, or the message"
-        ) from None
-    except ValueError:  # written in C, without a signature
-        pass
-    return False
-
-
-def _without_message(function: Callable[..., object]) -> Handle:
-    if is_async(function):
-
-        async def call_async(_message: Job) -> None:
-            await function()  # type: ignore[misc]
-
-        return call_async
-
-    def call(_message: Job) -> object:
-        return function()
-
-    return call
+        self.plans[name] = plan
+        self.providers.bodies |= plan.bodies

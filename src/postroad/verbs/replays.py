@@ -140,12 +140,11 @@ class ReplayVerbs:
             raise NothingToReplay(
                 f"nothing matches what this replay of {tenant!r} asks for: nothing was started"
             )
-        if await replays.replays_open(tenant) >= OPEN_MAX:
+        if not await replays.replay_add(job, OPEN_MAX):
             raise TenantFull(
                 f"tenant {tenant!r} has {OPEN_MAX} replays that have not ended: wait for them, or "
                 "cancel some"
             )
-        await replays.replay_add(job)
         return _facts(job)
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> Replay:  # noqa: A002

@@ -85,10 +85,14 @@ class RoadRun:
 
     async def run(self, *, until_idle: bool) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more."""
-        road, parts = self._road, self._parts
-        _ = parts.sending.taking()  # whether it is open
-        if road.engine is not None:
+        _ = self._parts.sending.taking()  # whether it is open
+        if self._road.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
+        async with self._road.registry.providers.opened():
+            await self._deliver(until_idle=until_idle)
+
+    async def _deliver(self, *, until_idle: bool) -> None:
+        road, parts = self._road, self._parts
         draft = parts.sending.draft_tick
         cron = road.registry.scheduler(road.store, road.store.clock, draft, road.log)
         pace, limits = Pacer(road.store, road.store.clock, road.log), parts.limits

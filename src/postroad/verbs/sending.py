@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from postroad.engine.drafting import Send, as_send, draft
 from postroad.engine.intake import Answers, Intake
 from postroad.model.durations import Duration
-from postroad.model.endpoint import QUEUE_PREFIX
-from postroad.model.entities import DEFAULT_TENANT, Draft, Policy, Queue, QueueSpec
+from postroad.model.endpoint import FEED, QUEUE_PREFIX
+from postroad.model.entities import DEFAULT_TENANT, Draft, LaneKey, Policy, Queue, QueueSpec
 from postroad.model.errors import (
     BadInput,
     NotOnRabbitMQ,
@@ -366,6 +366,15 @@ class Sending:
         spec = self._spec(tenant, url)
         lane = replace(spec.lane, credential=credential)
         spec = replace(spec, name=name or url, policy=policy, lane=lane)
+        return await self._opened(spec)
+
+    async def open_feed(self, tenant: str, name: str, policy: Policy) -> Queue:
+        """Open the queue of an endpoint that is read, with a lane of its own."""
+        return await self._opened(
+            QueueSpec(tenant, name, LaneKey(FEED, name, tenant=tenant), 1, policy)
+        )
+
+    async def _opened(self, spec: QueueSpec) -> Queue:
         await self._check_room(spec)
         (queue,) = await self._store.open_queues([spec])
         return self._know(queue)

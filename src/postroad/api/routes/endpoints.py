@@ -49,9 +49,11 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndpointRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """An endpoint to be made. Without `secret` one is made; times in seconds."""
+    """An endpoint to be made, at a `url`, or with `pull` to be read. Without `secret` one is made;
+    times in seconds."""
 
-    url: QueueName
+    url: QueueName = ""
+    pull: bool = False
     types: Types = ()
     channels: Types = ()
     filter: dict[QueueName, Any] | None = None

@@ -91,6 +91,7 @@ class FleetBell(LocalBell):
         elsewhere were notified by the transaction itself.)"""
         self._ring_here(rings)
         for ring in rings:
+            # Of those who read a lane there may be some in every process.
             if ring.owner is not None and ring.owner not in self._listeners:
                 self._keep(ring)
         if self._outgoing:
@@ -130,6 +131,8 @@ class FleetBell(LocalBell):
         self._ring_here([Ring(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
         self.ring_lanes()
         super().ring_expiry(now_ms)
+        for event in [event for events in self.readers.values() for event in events]:
+            event.set()
         self._arrived()
         self.ring_own()
         self.on_hub()

@@ -8,8 +8,6 @@ import msgspec
 from postroad.model.endpoint import EndpointEntry
 from postroad.model.endpoint_life import COUNTS, EndpointHour, Turn, Turned
 from postroad.model.event import Publish
-from postroad.model.ids import first_after
-from postroad.model.states import NEVER, DeadReason
 from postroad.stores.endpoint_life import LABEL, EndpointLifeTables, turn_values
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
 from postroad.stores.postgres.upkeep import SWEPT
@@ -43,16 +41,10 @@ class PostgresEndpointLife(EndpointLifeTables, PostgresBase):
         """Endpoints by their queues."""
         return await self._entries(literal(queues))
 
-    async def endpoint_trim(self, queue: int, edge_ms: int, most: int, limit: int) -> int:
-        """Move what is held for too long, and the oldest of too many, to the dead set."""
-        old = await self._trim(queue, first_after(edge_ms), 0, limit, DeadReason.expired_held)
-        if not most or old >= limit:
-            return old
-        return old + await self._trim(queue, NEVER, most, limit, DeadReason.excess_held)
-
-    async def _trim(self, queue: int, edge: int, most: int, limit: int, reason: DeadReason) -> int:
-        values = (queue, edge, most, limit, reason)
-        text = await self._one(self._side, LABEL, "endpoint_trim", *values)
+    async def endpoint_bury(self, number: int, messages: Sequence[int], reason: str) -> int:
+        """Move messages that are held to the dead set."""
+        values = (number, list(messages), reason)
+        text = await self._one(self._side, LABEL, "endpoint_bury", *values)
         return self._read_answer(text, SWEPT).expired
 
 

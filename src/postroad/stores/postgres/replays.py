@@ -8,6 +8,7 @@ from postroad.model.errors import StoreUnavailable
 from postroad.model.replay import (
     PairState,
     Replayed,
+    ReplayJob,
     ReplayPair,
     ReplaySlice,
     SortedPairs,
@@ -18,7 +19,7 @@ from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 from postroad.stores.postgres.connections import QUERIES, Raw, StoreConnection
 from postroad.stores.postgres.deadset import CHOSEN, choice_values
 from postroad.stores.postgres.inbox import AcceptBatch
-from postroad.stores.replays import LABEL, ReplayTables, lock_values, note_values
+from postroad.stores.replays import LABEL, ReplayTables, insert_values, lock_values, note_values
 
 LOST: Final = Replayed(lost=True)
 ANSWER: Final = decoder(StoreAnswer)
@@ -39,6 +40,18 @@ class PostgresReplays(ReplayTables, PostgresBase):
     async def ring_replays(self) -> None:
         """Wake those who work at replays, in any process."""
         await self.ring_own()
+
+    async def replay_add(self, job: ReplayJob, most: int) -> bool:
+        """Store a new replay. Those of a tenant are counted and stored one by one."""
+
+        async def inside(raw: Raw) -> bool:
+            await raw.execute(QUERIES["replays_alone"], job.tenant)
+            values = insert_values(job, most)
+            return await raw.fetchval(QUERIES["replay_insert"], *values) is not None
+
+        added = await self._replays().together(LABEL, inside)
+        await self.ring_replays()
+        return added
 
     async def pair_states(self, pairs: Sequence[ReplayPair]) -> list[PairState]:
         """What there is of each event for its endpoint."""

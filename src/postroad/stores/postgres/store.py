@@ -6,6 +6,7 @@ from postroad.stores.postgres.deadset import PostgresDeadSet
 from postroad.stores.postgres.endpoint_life import PostgresEndpointLife
 from postroad.stores.postgres.erasing import PostgresErasing
 from postroad.stores.postgres.events import PostgresEvents
+from postroad.stores.postgres.feeds import PostgresFeeds
 from postroad.stores.postgres.insight import PostgresInsight
 from postroad.stores.postgres.leases import PostgresLeases
 from postroad.stores.postgres.listing import PostgresListing
@@ -53,6 +54,7 @@ class PostgresStore(
     PostgresWebhooks,
     PostgresEndpointLife,
     PostgresEvents,
+    PostgresFeeds,
     PostgresReplays,
 ):
     """A road in one database that many processes share."""

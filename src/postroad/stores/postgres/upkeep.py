@@ -28,8 +28,8 @@ class Spell(Struct, frozen=True):
     @property
     def ttl_ms(self) -> int:
         """How long a message may wait in this spell."""
-        quota = self.kind is BlockKind.quota
-        return self.policy.quota_ttl_ms if quota else self.policy.unreachable_ttl_ms
+        away = self.kind is BlockKind.unreachable
+        return self.policy.unreachable_ttl_ms if away else self.policy.quota_ttl_ms
 
 
 class SweptOnce(StoreAnswer, frozen=True):

@@ -15,6 +15,8 @@ from postroad.stores.sqlite.inbox import POLICY_DECODER, rung_of, wake
 from postroad.stores.sqlite.recording import forget, settle_order_group
 
 TRIM_SLICE: Final = 1_000
+FEW_QUEUES: Final = 1_000
+"""A tenant with fewer has its dead looked up by queue; those of more are most of all anyway."""
 
 
 class SqliteDeadSet(SqliteBase):
@@ -154,11 +156,21 @@ def _replayable(db: Database, which: DeadFilter, count: int) -> list[ReplayTarge
 
 def _dead(db: Database, which: DeadFilter, count: int) -> list[ReplayTarget]:
     if which.ids is None:
-        return [ReplayTarget(*row) for row in db.all("dead_pick", *_values(which), count)]
+        return [ReplayTarget(*row) for row in db.all(_pick(db, which), *_values(which), count)]
     return [
         _named(db, "dead_find", number, which.tenant) or _refuse(db, number, which.tenant)
         for number in dict.fromkeys(which.ids)
     ]
+
+
+def _pick(db: Database, which: DeadFilter) -> str:
+    """The statement that walks the fewest dead of others."""
+    if which.tenant is None:
+        return "dead_pick"
+    if which.queue is not None:
+        return "dead_pick_queue"
+    few = (db.number("has_queues", which.tenant, FEW_QUEUES) or 0) < FEW_QUEUES
+    return "dead_pick_tenant" if few else "dead_pick"
 
 
 def _named(db: Database, query: str, number: int, tenant: str | None) -> ReplayTarget | None:

@@ -6,8 +6,6 @@ import msgspec
 
 from postroad.model.endpoint import DELETING, EndpointEntry
 from postroad.model.endpoint_life import EndpointHour, Turn, Turned
-from postroad.model.ids import first_after
-from postroad.model.states import NEVER, DeadReason
 from postroad.stores.endpoint_life import LABEL, EndpointLifeTables, turn_values
 from postroad.stores.sqlite import control, recording
 from postroad.stores.sqlite.base import SqliteBase
@@ -38,10 +36,17 @@ class SqliteEndpointLife(EndpointLifeTables, SqliteBase):
         """Endpoints by their queues."""
         return await self._entries(msgspec.json.encode(queues).decode())
 
-    async def endpoint_trim(self, queue: int, edge_ms: int, most: int, limit: int) -> int:
-        """Move what is held for too long, and the oldest of too many, to the dead set."""
-        now_ms = self.clock.now_ms()
-        return await self.write(LABEL, lambda db: _trim(db, queue, edge_ms, most, limit, now_ms))
+    async def endpoint_bury(self, number: int, messages: Sequence[int], reason: str) -> int:
+        """Move messages that are held to the dead set."""
+        now_ms, listed = self.clock.now_ms(), msgspec.json.encode(messages).decode()
+
+        def bury(db: Database) -> int:
+            held = db.all("endpoint_held", number, listed)
+            for (message,) in held:
+                recording.die(db, message, reason, now_ms)
+            return len(held)
+
+        return await self.write(LABEL, bury)
 
 
 def _turn(db: Database, turn: Turn, now_ms: int) -> Turned:
@@ -57,14 +62,3 @@ def _turn(db: Database, turn: Turn, now_ms: int) -> Turned:
         if not turn.paused:
             control.unblock_queue(db, turn.queue)
     return Turned.done
-
-
-def _trim(db: Database, queue: int, edge_ms: int, most: int, limit: int, now_ms: int) -> int:
-    old = db.all("endpoint_aged", queue, first_after(edge_ms), limit)
-    for (number,) in old:
-        recording.die(db, number, DeadReason.expired_held, now_ms)
-    over = (db.one("endpoint_backlog", queue) or (0,))[0] - most if most else 0
-    excess = db.all("endpoint_aged", queue, NEVER, min(over, limit - len(old))) if over > 0 else []
-    for (number,) in excess:
-        recording.die(db, number, DeadReason.excess_held, now_ms)
-    return len(old) + len(excess)

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from postroad.model.block import Block, BlockKind
+from postroad.model.endpoint import FEED
 from postroad.model.entities import Accepted, Draft, LaneKey, Policy, Queue, QueueSpec, digest_of
 from postroad.model.errors import QueueGone
 from postroad.model.hours import OpenHours
@@ -13,6 +14,7 @@ from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.model.recipients import PACKED_TO
 from postroad.model.states import NEVER
 from postroad.model.unused import GONE
+from postroad.ports.bell import READERS
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.noting import note_recipients
@@ -170,6 +172,9 @@ def wake(db: Database, rung: int, due_ms: int) -> None:
     if row is None:  # pragma: no cover - it was found or made in this transaction
         return
     level, ready_at, blocked_until, lane, owner, pool, tenant, lane_until = row
+    if pool == FEED:
+        db.rings.append(Ring(READERS, lane, rung, level, due_ms))
+        return
     if owner is not None:
         if blocked_until < NEVER:
             db.rings.append(Ring(owner, lane, rung, level, max(due_ms, blocked_until)))

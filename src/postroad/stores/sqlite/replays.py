@@ -3,9 +3,16 @@
 from collections.abc import Callable, Sequence
 
 from postroad.model.dead import DeadFilter
-from postroad.model.replay import PairState, Replayed, ReplayPair, ReplaySlice, sort_pairs
+from postroad.model.replay import (
+    PairState,
+    Replayed,
+    ReplayJob,
+    ReplayPair,
+    ReplaySlice,
+    sort_pairs,
+)
 from postroad.model.states import NEVER
-from postroad.stores.replays import LABEL, ReplayTables, lock_values, note_values
+from postroad.stores.replays import LABEL, ReplayTables, insert_values, lock_values, note_values
 from postroad.stores.sqlite import deadset, inbox
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
@@ -25,6 +32,12 @@ class SqliteReplays(ReplayTables, SqliteBase):
     async def ring_replays(self) -> None:
         """Wake the worker of this process: no other has this file."""
         self._wake()
+
+    async def replay_add(self, job: ReplayJob, most: int) -> bool:
+        """Store a new replay."""
+        added = await self.changes(LABEL, "replay_insert", *insert_values(job, most))
+        await self.ring_replays()
+        return added
 
     async def pair_states(self, pairs: Sequence[ReplayPair]) -> list[PairState]:
         """What there is of each event for its endpoint."""

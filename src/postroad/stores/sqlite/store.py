@@ -32,6 +32,7 @@ from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.endpoint_life import SqliteEndpointLife
 from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.events import SqliteEvents
+from postroad.stores.sqlite.feeds import SqliteFeeds
 from postroad.stores.sqlite.insight import SqliteInsight
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
@@ -246,6 +247,7 @@ class SqliteStore(
     SqliteWebhooks,
     SqliteEndpointLife,
     SqliteEvents,
+    SqliteFeeds,
     SqliteReplays,
     SqliteJoining,
 ):

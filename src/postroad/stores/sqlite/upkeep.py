@@ -44,8 +44,8 @@ def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int, i
     found: list[tuple[int, BlockKind, int, int, int]] = []
     for queue, policy_json, kind, since_ms in db.all("spells"):
         policy = POLICY_DECODER.decode(policy_json)
-        quota = kind == BlockKind.quota
-        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+        away = kind == BlockKind.unreachable
+        ttl_ms = policy.unreachable_ttl_ms if away else policy.quota_ttl_ms
         found.append((queue, BlockKind(kind), since_ms, ttl_ms, 0))
     for queue, policy_json, since_ms, lane in db.all("lane_spells", now_ms):
         ttl_ms = POLICY_DECODER.decode(policy_json).unreachable_ttl_ms

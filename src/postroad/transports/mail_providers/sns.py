@@ -21,6 +21,7 @@ from postroad.ports.clock import Clock
 CERTIFICATE: Final = re.compile(r"/[^/]+/SimpleNotificationService-[0-9a-f]{32}\.pem")
 AWAY: Final = "the certificate of SNS cannot be had now"
 """SNS repeats what is answered with 503, and not what is answered with 403."""
+UNCONFIRMED: Final = "the link that confirms a subscription cannot be followed now"
 HOST: Final = re.compile(r"sns\.[a-z]{2}(-[a-z]{1,12}){1,3}-[0-9]{1,2}\.amazonaws\.com(\.cn)?")
 ARN: Final = re.compile(r"arn:aws[a-z-]{0,12}:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_.-]{1,256}")
 HASHES: Final = {"1": SHA1, "2": SHA256}
@@ -119,7 +120,7 @@ class SnsTrust:
         try:
             _ = await self._get(url)  # that it answers is all
         except (OSError, PostroadError):
-            return False
+            raise StoreUnavailable(UNCONFIRMED) from None
         return True
 
     async def _key(self, url: str) -> RSAPublicKey | None:

@@ -9,14 +9,14 @@ select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expire
  where e.queue_id = any ($1::text::bigint[]) order by e.id
 
 -- name: endpoints_watched
--- List endpoints that are not simply enabled and healthy.
+-- List endpoints that are not simply enabled and healthy, or are read (they have no URL): what waits for those is bounded.
 select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expires_at, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
        e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
        q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from postroad.endpoint e join postroad.queue q on q.id = e.queue_id join postroad.queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.id > $1
    and (e.state <> 'enabled' or e.failing_since > 0 or e.noticed_at > 0 or e.draining_since > 0 or e.secret_notice_at > 0
-        or q.block_kind = 'disabled')
+        or q.block_kind = 'disabled' or e.url = '')
  order by e.id limit $2
 
 -- name: endpoint_hours
@@ -54,6 +54,15 @@ select postroad.endpoint_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 -- Add counts to the hours of endpoints, and write where a spell of failures began or ended.
 select postroad.endpoint_count($1::json)
 
--- name: endpoint_trim
--- Move a slice of what a queue holds to the dead set.
-select postroad.endpoint_trim($1, $2, $3, $4, $5)
+-- name: endpoint_excess
+-- List the messages of a queue from before an id (they are in time order), and the oldest of more than so many (0: any
+-- number); each with whether it is of the former.
+with held as materialized (
+  select m.id from postroad.rung r join postroad.message m on m.rung_id = r.id where r.queue_id = $1 and r.level >= 0)
+select id, id < $2 from held order by id
+ limit least($4::bigint, greatest((select count(*) from held where id < $2),
+                                  case when $3::bigint > 0 then (select count(*) from held) - $3 else 0 end))
+
+-- name: endpoint_bury
+-- Move messages that are held for an endpoint to the dead set.
+select postroad.endpoint_bury($1, $2, $3)

@@ -1,9 +1,11 @@
 -- Replays are jobs that send again what failed, what a window held, or what an endpoint missed.
 
 -- name: replay_insert
--- Store a new replay; answers its number.
+-- Store a new replay, unless its tenant has so many that have not ended; answers its number.
 insert into postroad.replay (id, tenant, queue, spec, state, asked_at, cursor, total)
-values ($1, $2, $3, $4, $5, $6, $7, $8) returning id
+select $1::bigint, $2::text, $3::text, $4::bytea, $5::text, $6::bigint, $7::bigint, $8::bigint
+ where (select count(*) from postroad.replay where tenant = $2 and state in ('running', 'paused')) < $9
+returning id
 
 -- name: replay_page
 -- List replays of a tenant, the newest first; or one of them.
@@ -16,10 +18,6 @@ select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total
 select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total, replayed, waiting, owner, leased_until,
        next_at
   from postroad.replay where state = 'running' order by next_at, id limit 100
-
--- name: replays_open
--- Count the replays of a tenant that have not ended.
-select count(*) from postroad.replay where tenant = $1 and state in ('running', 'paused')
 
 -- name: replay_turn
 -- Change the state of a replay that has not ended.
@@ -65,6 +63,10 @@ select exists (select from postroad.message m join postroad.rung r on r.id = m.r
 -- Note the messages that a replay made of events.
 insert into postroad.event_message (event_id, message_id, queue_id)
 select * from unnest($1::bigint[], $2::bigint[], $3::bigint[])
+
+-- name: replays_alone
+-- Let no other replay of the tenant in.
+select pg_advisory_xact_lock(1383031143, hashtext($1))
 
 -- name: replays_share
 -- Share the set of a tenant's endpoints, and let no other replay of the tenant in.

@@ -28,11 +28,27 @@ select d.id, q.tenant, q.name, d.reason, d.error, d.status, d.died_at, d.accepte
 
 -- name: dead_pick
 -- Choose dead messages for a replay or a purge by tenant, queue, reason, error text and time, the
--- longest dead first.
+-- longest dead first: of many queues.
 select d.id, d.queue_id, d.lane_id, d.priority, d.order_group, d.accepted_at
   from dead d cross join queue q on q.id = d.queue_id
  where d.died_at >= ?5 and d.died_at < ?6
    and (?1 is null or q.tenant = ?1) and (?2 is null or q.name = ?2)
+   and (?3 is null or d.reason = ?3) and (?4 is null or instr(lower(d.error), lower(?4)) > 0)
+ order by d.died_at, d.id limit ?7
+
+-- name: dead_pick_queue
+-- The same of one queue of a tenant, whatever is dead beside it.
+select d.id, d.queue_id, d.lane_id, d.priority, d.order_group, d.accepted_at
+  from dead d
+ where d.queue_id = (select id from queue where tenant = ?1 and name = ?2) and d.died_at >= ?5 and d.died_at < ?6
+   and (?3 is null or d.reason = ?3) and (?4 is null or instr(lower(d.error), lower(?4)) > 0)
+ order by d.died_at, d.id limit ?7
+
+-- name: dead_pick_tenant
+-- The same of a tenant with few queues (?2 is null), whatever others have.
+select d.id, d.queue_id, d.lane_id, d.priority, d.order_group, d.accepted_at
+  from queue q cross join dead d on d.queue_id = q.id and d.died_at >= ?5 and d.died_at < ?6
+ where q.tenant = ?1 and ?2 is null
    and (?3 is null or d.reason = ?3) and (?4 is null or instr(lower(d.error), lower(?4)) > 0)
  order by d.died_at, d.id limit ?7
 

@@ -1,10 +1,11 @@
 -- The life of endpoints: states, spells of failures, counts by the hour.
 
 -- name: endpoint_turn
--- Change the life of an endpoint.
+-- Change the life of an endpoint. One that is being deleted expires: should the process be killed, another ends it.
 update endpoint
    set state = ?2, disabled_by = ?3, reason = ?4, changed_at = ?5, noticed_at = ?6, spell_since = ?7,
-       draining_since = ?8, secret_notice_at = ?9, failing_since = coalesce(?10, failing_since), version = version + 1
+       draining_since = ?8, secret_notice_at = ?9, failing_since = coalesce(?10, failing_since), version = version + 1,
+       expires_at = case when ?2 = 'deleting' then min(expires_at, ?5) else expires_at end
  where id = ?1
 
 -- name: set_raise_of
@@ -54,14 +55,14 @@ select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expire
  where e.queue_id in (select value from json_each(?1)) order by e.id
 
 -- name: endpoints_watched
--- List endpoints that are not simply enabled and healthy.
+-- List endpoints that are not simply enabled and healthy, or are read (they have no URL): what waits for those is bounded.
 select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expires_at, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
        e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
        q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from endpoint e join queue q on q.id = e.queue_id join queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.id > ?1
    and (e.state <> 'enabled' or e.failing_since > 0 or e.noticed_at > 0 or e.draining_since > 0 or e.secret_notice_at > 0
-        or q.block_kind = 'disabled')
+        or q.block_kind = 'disabled' or e.url = '')
  order by e.id limit ?2
 
 -- name: endpoint_hours
@@ -91,10 +92,20 @@ select rules from endpoint_rules where tenant in (?1, '*') order by tenant = '*'
 insert into endpoint_rules (tenant, rules) values (?1, ?2)
 on conflict (tenant) do update set rules = excluded.rules
 
--- name: endpoint_aged
--- Find messages of a queue from before an id, which are in time order.
-select m.id from rung r cross join message m on m.rung_id = r.id
- where r.queue_id = ?1 and r.level >= 0 and m.id < ?2 order by m.id limit ?3
+-- name: endpoint_excess
+-- List the messages of a queue from before an id (they are in time order), and the oldest of more than so many (0: any
+-- number); each with whether it is of the former.
+with held as materialized (
+  select m.id from rung r cross join message m on m.rung_id = r.id where r.queue_id = ?1 and r.level >= 0)
+select id, id < ?2 from held order by id
+ limit min(?4, max((select count(*) from held where id < ?2),
+                   case when ?3 > 0 then (select count(*) from held) - ?3 else 0 end))
+
+-- name: endpoint_held
+-- Find those of these messages that are held for an endpoint, while it is disabled, or wait to be read.
+select m.id from endpoint e cross join json_each(?2) j cross join message m on m.id = j.value
+       cross join rung r on r.id = m.rung_id and r.queue_id = e.queue_id and r.level >= 0
+ where e.id = ?1 and (e.state = 'disabled' or e.url = '')
 
 -- name: endpoint_hours_retain
 -- Delete a slice of the hours from before a time.

@@ -207,9 +207,12 @@ on conflict do nothing
 delete from suppression where address = ?2 and tenant = ?1
 
 -- name: erase_mail_report
--- Delete a slice of what was reported to a tenant, about everybody or about one recipient.
-delete from mail_report
- where id in (select id from mail_report where tenant = ?1 and (?2 = '' or address = ?2) order by id limit ?3)
+-- Delete a slice of what was reported to a tenant.
+delete from mail_report where id in (select id from mail_report where tenant = ?1 order by id limit ?2)
+
+-- name: erase_mail_report_one
+-- Delete a slice of what was reported to a tenant about one recipient.
+delete from mail_report where id in (select id from mail_report where address = ?2 and tenant = ?1 limit ?3)
 
 -- name: erase_letter
 -- Delete letters in mailboxes.

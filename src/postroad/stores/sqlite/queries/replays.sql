@@ -1,9 +1,10 @@
 -- Replays are jobs that send again what failed, what a window held, or what an endpoint missed.
 
 -- name: replay_insert
--- Store a new replay.
+-- Store a new replay, unless its tenant has so many that have not ended.
 insert into replay (id, tenant, queue, spec, state, asked_at, cursor, total)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) returning id
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+ where (select count(*) from replay where tenant = ?2 and state in ('running', 'paused')) < ?9
 
 -- name: replay_page
 -- List replays of a tenant, the newest first; or one of them.
@@ -16,10 +17,6 @@ select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total
 select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total, replayed, waiting, owner, leased_until,
        next_at
   from replay where state = 'running' order by next_at, id limit 100
-
--- name: replays_open
--- Count the replays of a tenant that have not ended.
-select count(*) from replay where tenant = ?1 and state in ('running', 'paused')
 
 -- name: replay_turn
 -- Change the state of a replay that has not ended.

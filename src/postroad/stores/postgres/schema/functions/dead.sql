@@ -1,15 +1,32 @@
 -- The dead set: chosen, replayed, purged.
 
--- The dead messages that a filter names, those dead longest first; or those of these ids. Not locked.
+-- The dead messages that a filter names, those dead longest first; or those of these ids. Not locked. Those of one
+-- queue, or of a tenant with few, are found by queue, whatever is dead beside them.
 create or replace function find_dead(p_tenant text, p_queue text, p_reason text, p_error text, p_since bigint,
                                      p_until bigint, p_ids bigint[], p_count bigint)
 returns bigint[] language plpgsql as $$
+declare
+  v_queues bigint[];
 begin
   if p_ids is not null then
     return array(
       select d.id from dead d
        where d.id = any (p_ids)
          and (p_tenant is null or p_tenant = (select q.tenant from queue q where q.id = d.queue_id)));
+  end if;
+  if p_tenant is not null then
+    v_queues := array(select q.id from queue q where q.tenant = p_tenant and (p_queue is null or q.name = p_queue)
+                       limit 1000);
+  end if;
+  if cardinality(v_queues) < 1000 then
+    return array(
+      select d.id from unnest(v_queues) q(id) cross join lateral (
+        select x.id, x.died_at from dead x
+         where x.queue_id = q.id and x.died_at >= p_since and x.died_at < p_until
+           and (p_reason is null or x.reason = p_reason)
+           and (p_error is null or strpos(lower(x.error), lower(p_error)) > 0)
+         order by x.died_at, x.id limit p_count) d
+       order by d.died_at, d.id limit p_count);
   end if;
   return array(
     select d.id from dead d

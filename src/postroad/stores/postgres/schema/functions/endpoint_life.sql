@@ -8,7 +8,8 @@ $$;
 
 -- Change the life of an endpoint, unless it has changed since (p_version): pause or resume its queue (null: neither;
 -- resumed, it is unblocked too), and store the operational event. All locks are taken first: the sets that the event
--- was matched against, then all lanes, in order.
+-- was matched against, then all lanes, in order. One that is being deleted expires: should the process be killed, another
+-- ends it.
 create or replace function endpoint_turn(
   p_id bigint, p_version bigint, p_queue bigint, p_state text, p_by text, p_reason text, p_changed bigint,
   p_noticed bigint, p_spell bigint, p_draining bigint, p_secret bigint, p_failing bigint, p_paused boolean,
@@ -44,7 +45,8 @@ begin
   update endpoint
      set state = p_state, disabled_by = p_by, reason = p_reason, changed_at = p_changed, noticed_at = p_noticed,
          spell_since = p_spell, draining_since = p_draining, secret_notice_at = p_secret,
-         failing_since = coalesce(p_failing, failing_since), version = version + 1
+         failing_since = coalesce(p_failing, failing_since), version = version + 1,
+         expires_at = case when p_state = 'deleting' then least(expires_at, p_changed) else expires_at end
    where id = p_id;
   if p_paused is not null then
     v_said := v_said || jsonb_build_object(
@@ -96,23 +98,18 @@ begin
   return 0;
 end $$;
 
--- Move messages of a queue to the dead set: those from before an edge (ids are in time order), or else the oldest of
--- more than p_most.
-create or replace function endpoint_trim(p_queue bigint, p_edge bigint, p_most bigint, p_limit int, p_reason text)
-returns json language plpgsql
+-- Move messages that are held for an endpoint to the dead set, while it is disabled: whoever turns it has its lanes
+-- exclusively.
+create or replace function endpoint_bury(p_id bigint, p_ids bigint[], p_reason text) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
+  v_queue bigint := (select queue_id from endpoint where id = p_id);
   v_ids bigint[];
-  v_over bigint := p_limit;
 begin
-  if p_most > 0 then
-    v_over := (select count(*) from rung r join message m on m.rung_id = r.id
-                where r.queue_id = p_queue and r.level >= 0) - p_most;
-  end if;
-  if v_over > 0 then
-    v_ids := lock_messages(array(
-      select m.id from rung r join message m on m.rung_id = r.id
-       where r.queue_id = p_queue and r.level >= 0 and m.id < p_edge order by m.id limit least(v_over, p_limit)));
+  perform lock_shared(array(select lane_id from queue_lane where queue_id = v_queue));
+  if exists (select from endpoint where id = p_id and (state = 'disabled' or url = '')) then
+    v_ids := lock_messages(array(select m.id from message m join rung r on r.id = m.rung_id
+                                  where m.id = any (p_ids) and r.queue_id = v_queue and r.level >= 0));
   end if;
   return json_build_object(
     'now', now_ms(), 'expired', coalesce(cardinality(v_ids), 0),

@@ -104,8 +104,8 @@ begin
     select coalesce(jsonb_agg(jsonb_build_array(l.owner, x.lane, x.rung, r.level,
                                                 greatest(x.due, r.blocked_until), 0)), '[]')
       from unnest(p_lane, p_rung, p_due) x(lane, rung, due)
-     cross join lateral (select owner from lane
-                          where id = x.lane and owner is not null limit 1) l
+     cross join lateral (select coalesce(owner, 0) as owner from lane  -- 0: those who read a feed
+                          where id = x.lane and (owner is not null or pool = 'feed') limit 1) l
      cross join lateral (select level, blocked_until from rung
                           where id = x.rung and blocked_until < never() limit 1) r);
 end $$;

@@ -1,0 +1,71 @@
+"""What an engine and a child process that calls a handler for it say to each other."""
+
+import signal
+import socket
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.entities import Message
+from postroad.model.outcome import Outcome
+
+SIZE_BYTES: Final = 4
+CUT: Final = signal.SIGUSR1
+"""What the engine sends to a child whose call is cut."""
+
+
+class Start(Struct):
+    """The first frame to a child: which handler it calls, and how this program was started."""
+
+    queue: str
+    module: str
+    name: str
+    timeout_ms: int
+    preparation: dict[str, object]
+    """What a spawned process of `multiprocessing` is given, so that `__main__` can be imported."""
+
+
+class Ready(Struct, tag=True):
+    """The child has imported its handler, or could not."""
+
+    error: str = ""
+
+
+class Beat(Struct, tag=True):
+    """The handler called `heartbeat()`."""
+
+
+class CallEnded(Struct, tag=True):
+    """A call has ended. `trace` is that of the exception which the handler raised."""
+
+    outcome: Outcome
+    trace: str = ""
+
+
+Said = Ready | Beat | CallEnded
+STARTS: Final = msgspec.msgpack.Decoder(Start)
+MESSAGES: Final = msgspec.msgpack.Decoder(Message)
+SAID: Final = msgspec.msgpack.Decoder[Said](Said)
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+def framed(what: Struct) -> bytes:
+    """Write a frame: its size, then its content."""
+    content = _encode(what)
+    return len(content).to_bytes(SIZE_BYTES) + content
+
+
+def received(pipe: socket.socket) -> bytes:
+    """Block until a whole frame is here; raise EOFError when the other side is gone."""
+    return _exactly(pipe, int.from_bytes(_exactly(pipe, SIZE_BYTES)))
+
+
+def _exactly(pipe: socket.socket, size: int) -> bytes:
+    content = b""
+    while len(content) < size:
+        more = pipe.recv(size - len(content))
+        if not more:
+            raise EOFError
+        content += more
+    return content

@@ -1,0 +1,141 @@
+"""The child process of a handler with `process=True`: `python -c … FD`. It imports the handler,
+then calls it for one message after the other, until the engine closes the pipe or ends."""
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import reduce
+from importlib import import_module
+from multiprocessing import spawn
+from typing import Any, NoReturn
+
+from postroad.model.entities import Message, Policy, Queue
+from postroad.transports.call_plan import plan_call
+from postroad.transports.child_frames import (
+    CUT,
+    MESSAGES,
+    STARTS,
+    Beat,
+    CallEnded,
+    Ready,
+    Said,
+    Start,
+    framed,
+    received,
+)
+from postroad.transports.handler import Handler, HandlerSession
+from postroad.transports.threads import Call
+
+
+class Cut(SystemExit):
+    """Raised in a handler that is cut: its `finally` runs, then the process ends."""
+
+
+class CallsHere:
+    """Calls functions at once, in the main thread of this process."""
+
+    def call(self, work: Callable[[], object]) -> Call:
+        """Make the call; it has ended then."""
+        call = Call(work)
+        value, error = call.work()
+        if isinstance(error, Cut):
+            raise error
+        call.finish(value, error)
+        return call
+
+
+class Traces:
+    """Notes what a handler raised, for the log of the engine."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def raised(self, _queue: str, _message: Message, error: Exception) -> None:
+        """Note the traceback."""
+        self.last = "".join(traceback.format_exception(error)).rstrip()
+
+    def cut(self, queue: str, message: Message, error: str) -> None:
+        """Never called: the engine cuts."""
+
+
+class ChildWorker:
+    """Calls one handler for an engine."""
+
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe = pipe
+        self._writing = threading.Lock()
+
+    def run(self) -> None:
+        """Import the handler, then work until the engine is gone."""
+        start = STARTS.decode(received(self._pipe))
+        try:
+            handler = load(start)
+        except BaseException as error:  # noqa: BLE001 - whatever a program does when it is imported
+            self._say(Ready(f"{type(error).__name__}: {error}"))
+            return
+        self._say(Ready())
+        asyncio.run(self._serve(start.queue, handler))
+
+    async def _serve(self, name: str, handler: Handler) -> None:
+        traces = Traces()
+        session = HandlerSession(name, handler, CallsHere(), traces, beats=self._beat)
+        queue = Queue(0, "", name, handler.policy, ())
+        while True:
+            try:
+                message = MESSAGES.decode(received(self._pipe))
+            except (EOFError, ConnectionError):
+                return
+            traces.last = ""
+            outcome = await session.send(queue, message)
+            self._say(CallEnded(outcome, traces.last))
+
+    def _beat(self, _beat: object) -> None:
+        self._say(Beat())
+
+    def _say(self, what: Said) -> None:
+        with self._writing:  # threads of a handler beat too
+            self._pipe.sendall(framed(what))
+
+
+def load(start: Start) -> Handler:
+    """Import a handler by the name of its module and its own."""
+    spawn.prepare(start.preparation)
+    found: Any = reduce(getattr, start.name.split("."), import_module(start.module))
+    if not callable(found):
+        raise TypeError(f"{start.module}.{start.name} is no function")
+    function = getattr(found, "function", found)  # a registered function has a `send` around it
+    plan = plan_call(function, start.queue, {})
+    return Handler(plan.handle, Policy(timeout_ms=start.timeout_ms), 1, plan.reads)
+
+
+def main() -> None:
+    """Run the child whose pipe the last argument names."""
+    # They are for the engine, which finishes or cuts what runs here; a terminal sends them to all.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(CUT, _cut)
+    pipe = socket.socket(fileno=int(sys.argv[1]))
+    threading.Thread(target=_end_with, args=(pipe,), name="lifeline", daemon=True).start()
+    try:
+        ChildWorker(pipe).run()
+    finally:
+        signal.signal(CUT, signal.SIG_IGN)  # it ends by itself
+
+
+def _cut(*_: object) -> NoReturn:
+    raise Cut(1)
+
+
+def _end_with(pipe: socket.socket) -> None:
+    """End this process when the engine's is gone: its message is another's by then."""
+    hangup = select.poll()
+    hangup.register(pipe, 0)
+    hangup.poll()
+    if threading.main_thread().is_alive():
+        os._exit(1)

@@ -1,0 +1,231 @@
+"""Child processes that call a plain function, for work that would hold up the interpreter.
+
+A child is a fresh interpreter, never a fork of this one: a fork copies the locks of threads that do
+not run on in it. It is started when it is needed, and ended when it has had nothing to do for a
+minute. A child that crashes, or whose call is cut, takes nothing with it but that call."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from postroad.model.entities import Message, Policy
+from postroad.transports.child_frames import (
+    CUT,
+    SAID,
+    SIZE_BYTES,
+    Beat,
+    CallEnded,
+    Ready,
+    Said,
+    Start,
+    framed,
+)
+from postroad.transports.function_place import FunctionPlace
+
+IDLE_S: Final = 60.0
+"""A child with nothing to do for so long is ended."""
+START_S: Final = 60.0
+"""So long a child may take to import its handler; that does not count towards a try's timeout."""
+END_S: Final = 2.0
+"""So long a child may take to end after it was told to. Then it is killed."""
+BROKEN_S: Final = 10.0
+"""After a child that could not import its handler, calls fail for so long without another one:
+an interpreter a message would be 300 ms of CPU each."""
+READ_BYTES: Final = 65_536
+COMMAND: Final = "from postroad.transports.child_main import main; main()"
+MAIN: Final = ("init_main_from_name", "init_main_from_path")
+
+
+class ChildLost(Exception):
+    """A child has ended during a call, or could not begin one."""
+
+
+class ChildProcess:
+    """One child process."""
+
+    def __init__(self, start: Start) -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+            self._process = subprocess.Popen(  # noqa: S603 - this interpreter
+                (sys.executable, *flags, "-c", COMMAND, str(theirs.fileno())),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+            )
+        self._pipe = ours
+        self._start = start
+        self._read = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self.rest: asyncio.TimerHandle | None = None
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended, while it is idle. (waitpid takes 10 times as long.)"""
+        try:
+            return bool(self._pipe.recv(1, socket.MSG_PEEK))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    async def ready(self) -> None:
+        """Wait until it has imported its handler; ChildLost says why it did not."""
+        await self._loop.sock_sendall(self._pipe, framed(self._start))
+        said = await self._said()
+        if not isinstance(said, Ready) or said.error:
+            where = f"{self._start.module}.{self._start.name}"
+            why = getattr(said, "error", "")
+            raise ChildLost(
+                f"a child process cannot import {where} ({why}): a handler with process=True is a "
+                "function at the top level of a module, which must be there when it is imported"
+            )
+
+    async def call(self, message: Message, beaten: Callable[[], None]) -> CallEnded:
+        """Have it make one call."""
+        try:
+            await self._loop.sock_sendall(self._pipe, framed(message))
+            while not isinstance(said := await self._said(), CallEnded):
+                if isinstance(said, Beat):
+                    beaten()
+        except ConnectionError as error:
+            raise await self._lost() from error
+        return said
+
+    async def _said(self) -> Said:
+        size = SIZE_BYTES + (int.from_bytes(self._read[:SIZE_BYTES]) if self._read else 0)
+        while len(self._read) < size:
+            more = await self._loop.sock_recv(self._pipe, READ_BYTES)
+            if not more:
+                raise await self._lost()
+            self._read += more
+            if len(self._read) >= SIZE_BYTES:
+                size = SIZE_BYTES + int.from_bytes(self._read[:SIZE_BYTES])
+        frame = bytes(self._read[SIZE_BYTES:size])
+        del self._read[:size]
+        said: Said = SAID.decode(frame)
+        return said
+
+    async def _lost(self) -> ChildLost:
+        """What became of a child that closed its pipe."""
+        code = await self._ended()
+        how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
+        return ChildLost(f"the child process of this call ended {how}")
+
+    async def end(self, *, cut: bool = False) -> None:
+        """End it: when it is idle; with `cut`, during a call."""
+        if self.rest is not None:
+            self.rest.cancel()
+        with suppress(OSError):
+            if cut:
+                os.kill(self.pid, CUT)  # it is ours until it was waited for
+            self._pipe.shutdown(socket.SHUT_WR)
+        _ = await self._ended()  # how it ended is no news
+        self._pipe.close()
+
+    async def _ended(self) -> int:
+        """Wait until it has ended, and kill it if that takes too long."""
+        return await asyncio.to_thread(self._wait)
+
+    def _wait(self) -> int:
+        try:
+            return self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+
+class Children:
+    """The child processes of one handler, as many as its `concurrency`. Calls wait for one in
+    line, so that a child gets the next message as soon as it has answered the last one."""
+
+    def __init__(self, queue: str, place: FunctionPlace, policy: Policy, most: int) -> None:
+        prepared = _preparation(place.module)
+        self._start = Start(queue, place.module, place.name, policy.timeout_ms, prepared)
+        self._loop = asyncio.get_running_loop()
+        self._broken: ChildLost | None = None
+        """Why the last one could not be started; until then none is."""
+        self._broken_until_s = 0.0
+        self._free = asyncio.Semaphore(most)
+        self._idle: list[ChildProcess] = []
+        self._all: set[ChildProcess] = set()
+        self._ending: set[asyncio.Task[None]] = set()
+
+    async def place(self) -> None:
+        """Wait for the turn of a call: then there is an idle child, or one may be started."""
+        _ = await self._free.acquire()  # it is always true
+
+    def leave(self) -> None:
+        """A call has ended; another one may begin."""
+        self._free.release()
+
+    def take(self) -> ChildProcess | None:
+        """Take one that is idle, if there is any."""
+        while self._idle:
+            child = self._idle.pop()
+            if child.rest is not None:
+                child.rest.cancel()
+            if child.alive:
+                return child
+            self.drop(child)
+        return None
+
+    async def start(self) -> ChildProcess:
+        """Start one; ChildLost says why it could not be."""
+        if self._broken is not None and self._loop.time() < self._broken_until_s:
+            raise self._broken
+        child = ChildProcess(self._start)
+        self._all.add(child)
+        try:
+            await child.ready()
+        except BaseException as error:
+            if isinstance(error, ChildLost):
+                self._broken, self._broken_until_s = error, self._loop.time() + BROKEN_S
+            self.drop(child, cut=True)
+            raise
+        return child
+
+    def give(self, child: ChildProcess) -> None:
+        """Give one back whose call has ended."""
+        self._idle.append(child)
+        child.rest = self._loop.call_later(IDLE_S, self._rests, child)
+
+    def _rests(self, child: ChildProcess) -> None:
+        self._idle.remove(child)
+        self.drop(child)
+
+    def drop(self, child: ChildProcess, *, cut: bool = False) -> None:
+        """End one, beside other work."""
+        self._all.discard(child)
+        task = self._loop.create_task(child.end(cut=cut))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        """End all of them."""
+        for child in tuple(self._all):
+            self.drop(child, cut=child not in self._idle)
+        self._idle.clear()
+        _ = await asyncio.gather(*self._ending)  # each says nothing
+
+
+def _preparation(module: str) -> dict[str, object]:
+    """What makes a child like this process: its path, its folder, and `__main__` where the handler
+    is in it."""
+    from multiprocessing import spawn  # takes 20 ms
+
+    made = spawn.get_preparation_data("postroad handler")
+    del made["authkey"]
+    kept = made if module == "__main__" else {k: v for k, v in made.items() if k not in MAIN}
+    return dict(kept)

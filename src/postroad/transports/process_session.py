@@ -1,0 +1,74 @@
+"""Tries of a handler that child processes call."""
+
+from postroad.model.durations import CENTURY_S
+from postroad.model.entities import Message, Policy, Queue
+from postroad.model.outcome import Outcome, failed, unknown
+from postroad.ports.transport import BEAT, Beat
+from postroad.transports.child_frames import CallEnded
+from postroad.transports.children import START_S, ChildLost, ChildProcess, Children
+from postroad.transports.failure_log import FailureLog
+
+
+class ProcessSession:
+    """Has one handler called in its child processes."""
+
+    def __init__(
+        self, name: str, children: Children, policy: Policy, failure_log: FailureLog
+    ) -> None:
+        self._name = name
+        self._children = children
+        self._at_most_once = policy.at_most_once
+        self._limit_s = policy.timeout_ms / 1000
+        self._failure_log = failure_log
+
+    async def send(self, queue: Queue, message: Message) -> Outcome:
+        """Call the handler once, and return the outcome."""
+        beat = BEAT.get()
+        beat(CENTURY_S)  # its time begins with the call
+        await self._children.place()
+        try:
+            return await self._in_turn(queue, message, beat)
+        finally:
+            self._children.leave()
+
+    async def _in_turn(self, queue: Queue, message: Message, beat: Beat) -> Outcome:
+        try:
+            child = self._children.take() or await self._start(beat)
+        except ChildLost as error:
+            self._failure_log.lost(queue.name, message, str(error))
+            return failed(str(error))
+        try:
+            ended = await self._call(child, message, beat)
+        except ChildLost as error:
+            self._failure_log.lost(queue.name, message, str(error))
+            return unknown(str(error)) if self._at_most_once else failed(str(error))
+        if ended.trace:
+            error_text = ended.outcome.error
+            self._failure_log.raised_in_child(queue.name, message, error_text, ended.trace)
+        return ended.outcome
+
+    async def _start(self, beat: Beat) -> ChildProcess:
+        """Start a child. What it imports may take longer than a call."""
+        beat(START_S)
+        return await self._children.start()
+
+    async def _call(self, child: ChildProcess, message: Message, beat: Beat) -> CallEnded:
+        beat(self._limit_s)
+        try:
+            ended = await child.call(message, lambda: beat(self._limit_s))
+        except BaseException:  # it is gone, or this try was cut
+            self._children.drop(child, cut=True)
+            raise
+        self._children.give(child)
+        return ended
+
+    def overdue(self, seconds: float) -> Outcome:
+        """A call that was cut has failed; its process ends."""
+        return failed(f"cut after {seconds:g} s, the handler's timeout; its process was ended")
+
+    def cut(self, message: Message, outcome: Outcome) -> None:
+        """Log it like an exception; otherwise nobody notices a handler that hangs."""
+        self._failure_log.cut(self._name, message, outcome.error)
+
+    async def close(self) -> None:
+        """The lanes of a handler share their children."""
