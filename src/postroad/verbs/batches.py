@@ -25,7 +25,7 @@ from postroad.model.batch import (
 )
 from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT, Draft
-from postroad.model.errors import BadInput, NotOnRabbitMQ
+from postroad.model.errors import BadInput, NotOnRabbitMQ, PostroadError
 from postroad.model.ids import to_text
 from postroad.model.states import NEVER
 from postroad.ports.batches import BatchStore
@@ -33,7 +33,7 @@ from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.sending import Sending
+from postroad.verbs.sending import AT_ONCE, Sending
 
 SLICE: Final = 2_000
 """Members that one transaction stores; a batch of more is open when the last slice is stored."""
@@ -226,7 +226,7 @@ class BatchVerbs:
         _ = self._sending.taking()  # raises NotOpen
         planner = BatchPlanner(self._sending, tenant_of(batch), now_ms)
         number = planner.add(batch, 0, (0, None), ())
-        drafts = await self._sending.drafts([one.send for one in planner.planned])
+        drafts = [await self._draft(one.send, n) for n, one in enumerate(planner.planned)]
         now, held = _placed(planner, drafts)
         if len(held) > FOLLOWERS_MAX:
             raise BadInput(f"{len(held)} messages follow a batch: at most {FOLLOWERS_MAX}")
@@ -237,6 +237,15 @@ class BatchVerbs:
             if not one.after
         ]
         return BatchReceipt(batch_text(number), planner.rows[number].total, receipts)
+
+    async def _draft(self, send: Send, number: int) -> Draft:
+        """Draft a message; others have their turn between."""
+        _, drafted = await self._sending.draft_or_why(send)
+        if isinstance(drafted, PostroadError):
+            raise drafted
+        if number % AT_ONCE == 0:
+            await self._store.clock.sleep(0)
+        return drafted
 
     async def _store_all(
         self,

@@ -190,7 +190,7 @@ class Sending:
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
-        pairs = [await self._draft_or_why(send) async for send in self._in_turns(sends)]
+        pairs = [await self.draft_or_why(send) async for send in self._in_turns(sends)]
         answers = [
             (send, draft if isinstance(draft, PostroadError) else intake.put([draft]))
             for send, draft in pairs
@@ -217,7 +217,8 @@ class Sending:
         except PostroadError as error:
             return error
 
-    async def _draft_or_why(self, send: Send) -> tuple[Send, Draft | PostroadError]:
+    async def draft_or_why(self, send: Send) -> tuple[Send, Draft | PostroadError]:
+        """Check and draft a message without storing it, or say what is wrong with it."""
         try:
             self.allowance.sends((send.tenant,))
             await self._check((send,))
@@ -228,16 +229,6 @@ class Sending:
         except PostroadError as error:
             return send, error
         return send, drafted
-
-    async def drafts(self, sends: Sequence[Send]) -> list[Draft]:
-        """Check and draft messages without storing them; the first that is wrong is raised."""
-        made: list[Draft] = []
-        async for send in self._in_turns(sends):
-            _, drafted = await self._draft_or_why(send)
-            if isinstance(drafted, PostroadError):
-                raise drafted
-            made.append(drafted)
-        return made
 
     async def send_in(self, connection: object, send: Send) -> Receipt:
         """Store a message inside the caller's own open transaction."""
