@@ -40,6 +40,7 @@ HEARD = {
     "transports/webhook/endpoints.py create_task": "reads ahead: what failed is read again, openly",
     "transports/webhook/event_bodies.py create_task": HANDED,
     "transports/webhook/tokens.py create_task": HANDED,
+    "transports/webhook/transforms.py create_task": HANDED,
     "transports/webhook/transforms.py ThreadPoolExecutor": HANDED,
     "transports/webhook/resolving.py ThreadPoolExecutor": HANDED,
 }

@@ -169,5 +169,6 @@ def test_a_message_expires_at_its_deadline(early_ms: int) -> None:
 
 
 def test_a_spell_names_its_dead() -> None:
+    assert spell_expiry(BlockKind.setup) is DeadReason.expired_held
     assert spell_expiry(BlockKind.quota) is DeadReason.expired_quota
     assert spell_expiry(BlockKind.unreachable) is DeadReason.expired_unreachable

@@ -11,6 +11,7 @@ from postroad.model.explain import Explanation
 from postroad.model.ids import to_text
 from postroad.model.next_step import NextKind
 from postroad.model.outcome import DELIVERED, failed, rejected
+from postroad.model.outcome import held as lacking
 from postroad.model.states import State
 from tests.rig import receivers
 from tests.rig.receivers import QUICK
@@ -43,6 +44,13 @@ async def over_quota(world: World) -> int:
     world.behaviours["ash"] = receivers.quota_until(world.clock.now_ms() + 10**8)
     number = await world.send(QUEUE)
     await asyncio.sleep(5)
+    return number
+
+
+async def not_set_up(world: World) -> int:
+    world.behaviours["ash"] = lambda _now_ms, _draw: (0.01, False, lacking("no token"))
+    number = await world.send(QUEUE)
+    await asyncio.sleep(1)
     return number
 
 
@@ -157,6 +165,7 @@ STATES: list[tuple[Way, State, list[tuple[str, str]], NextKind, str]] = [
     (scheduled, State.waiting, [("message", "scheduled")], NextKind.attempt, "its sender asked"),
     (retrying, State.waiting, [("message", "retry")], NextKind.attempt, "delay of its retry level"),
     (over_quota, State.held, [("queue", "quota")], NextKind.probe, "over its quota"),
+    (not_set_up, State.held, [("queue", "setup")], NextKind.probe, "missing on our side"),
     (away, State.held, [("lane", "unreachable")], NextKind.probe, "one probe an interval"),
     (
         recipient_away,

@@ -38,7 +38,7 @@ async def held(road: Postroad, name: str) -> str:
     queue = await road.store.find_queue("default", name)
     assert queue is not None
     assert queue.block is not None, "nothing holds it"
-    assert queue.block.kind == "quota"
+    assert queue.block.kind == "setup"
     lanes = await road.inspect.lanes()
     assert all(not lane.circuit.is_open and not lane.circuit.strikes for lane in lanes.lanes)
     return queue.block.reason

@@ -4,13 +4,15 @@ work."""
 import asyncio
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from postroad import Exponential, Postroad
 from postroad.model.errors import BadInput
-from postroad.transports.webhook.transforms import TAKES_S, THREADS
+from postroad.transports.webhook.shapes import Origin
+from postroad.transports.webhook.transforms import TAKES_S, THREADS, Transforms
 from tests.ways.servers import Stand
 from tests.ways.test_access import held
 
@@ -44,6 +46,53 @@ async def test_a_transformation_makes_the_body_once_for_all_endpoints(
     assert got["/d"] == b'{"id":7,"secret":"x"}'
     assert b'"data":{"only":7}' in got["/e"]
     assert calls[0] == "order.paid"
+
+
+async def test_endpoints_that_want_it_at_once_wait_for_one_call(
+    road: Postroad, stand: Stand
+) -> None:
+    calls, going = Counter[int](), asyncio.Event()
+
+    @road.transform("slow")
+    async def slow(_kind: str, body: dict[str, Any]) -> dict[str, Any]:
+        calls[body["id"]] += 1
+        await going.wait()
+        return body
+
+    for number in range(10):
+        await road.endpoints.create(f"{stand.url}/{number}", transform="slow")
+    for number in range(3):
+        await road.publish("order.paid", {"id": number})
+    running = asyncio.create_task(road.run(until_idle=True))
+    while len(calls) < 3:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)  # the others come in the meantime, or later: they call nobody
+    going.set()
+    await running
+    assert len(stand.got) == 30
+    assert calls == {0: 1, 1: 1, 2: 1}
+
+
+async def test_who_is_cut_off_while_it_waits_does_not_end_it_for_others() -> None:
+    transforms, going = Transforms(), asyncio.Event()
+    calls = 0
+
+    @transforms.register("slow")
+    async def slow(_kind: str, body: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        await going.wait()
+        return body
+
+    origin = Origin("evt_1", "order.paid", 0)
+    first, second = (asyncio.create_task(transforms.apply("slow", b"7", origin)) for _ in range(2))
+    while not calls:
+        await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    going.set()
+    assert await second == b"7"
+    assert (calls, first.cancelled()) == (1, True)
 
 
 async def test_a_server_has_the_transformations_of_its_program(
@@ -112,6 +161,10 @@ async def test_a_transformation_that_a_process_does_not_know_holds_the_queue(
     made = await road.endpoints.create(stand.url, transform="elsewhere")
     told = await road.publish("a", {})
     assert "no transformation 'elsewhere'" in await held(road, made.queue)
+    said = await road.explain(told.messages[0])
+    assert said.because.startswith("setup: this process has no transformation")
+    assert "missing on our side" in said.next.why
+    assert "quota" not in said.sentence
     assert (await road.endpoints.get(made.id)).health == "healthy"  # it is not its customer's fault
     await road.endpoints.change(made.id, transform="")
     await road.run(until_idle=True)

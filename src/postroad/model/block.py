@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.ladder import MINUTE_MS, jittered_ms
-from postroad.model.outcome import Outcome
+from postroad.model.outcome import Kind, Outcome
 from postroad.model.ruling import RuleAction
 from postroad.model.states import NEVER
 
@@ -17,6 +17,8 @@ class BlockKind(StrEnum):
 
     quota = "quota"
     unreachable = "unreachable"
+    setup = "setup"
+    """Something is missing on our side: a token, a transformation, a certificate."""
     paused = "paused"
     disabled = "disabled"
     exhausted_head = "exhausted_head"
@@ -40,8 +42,17 @@ class Backoff(Struct, frozen=True):
 
 
 QUOTA: Final = Backoff(180_000, 1.5, 180 * MINUTE_MS)
+SETUP: Final = Backoff(5_000, 2.0, 5 * MINUTE_MS)
+"""Nobody else is asked for anything by such a try, and a token server or the next release of a
+worker may bring what is missing at any time."""
 UNREACHABLE_QUEUE: Final = Backoff(30_000, 1.5, 15 * MINUTE_MS)
 UNREACHABLE_LANE: Final = Backoff(2_000, 2.0, 5 * MINUTE_MS)
+BACKOFFS: Final = {
+    BlockKind.quota: QUOTA,
+    BlockKind.setup: SETUP,
+    BlockKind.unreachable: UNREACHABLE_QUEUE,
+}
+"""Of the blocks that a try makes and an answer lifts."""
 IN_PLACE: Final = Backoff(1_000, 2.0, 10_000)
 IN_PLACE_TRIES: Final = 3
 
@@ -60,8 +71,9 @@ class Block(Struct, frozen=True, gc=False):
 def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -> Block:
     """Return the block after a quota answer (`Retry-After` is its floor), or after a message that
     could not reach its server while others could."""
-    kind = BlockKind(outcome.kind)
-    backoff = QUOTA if kind is BlockKind.quota else UNREACHABLE_QUEUE
+    ours = outcome.kind is Kind.quota and not outcome.answered
+    kind = BlockKind.setup if ours else BlockKind(outcome.kind)
+    backoff = BACKOFFS[kind]
     # Another kind starts its own spell: seed 000's origin reused the old interval here.
     same = old if old is not None and old.kind is kind else None
     if same is not None and same.until_ms > now_ms:

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.block import (
+    BACKOFFS,
     IN_PLACE,
     IN_PLACE_TRIES,
     Block,
@@ -111,7 +112,7 @@ def only_delivers(outcome: Outcome, circuit: Circuit, block: Block | None) -> bo
 def _lifts(at: Situation) -> bool:
     """Whether an answer lifts the block that its try was sent after. It does not lift one that came
     while it was in flight, a pause or a disabled queue."""
-    if at.block is None or at.block.kind not in (BlockKind.quota, BlockKind.unreachable):
+    if at.block is None or at.block.kind not in BACKOFFS:
         return False
     return at.started_ms >= at.block.until_ms
 
@@ -173,6 +174,8 @@ def expired(message: Message, now_ms: int) -> bool:
 
 def spell_expiry(block_kind: BlockKind) -> DeadReason:
     """Return why a message dies that outlived a spell of this kind."""
+    if block_kind is BlockKind.setup:
+        return DeadReason.expired_held
     if block_kind is BlockKind.quota:
         return DeadReason.expired_quota
     return DeadReason.expired_unreachable

@@ -8,6 +8,7 @@ from postroad.model.block import Block
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.entities import Policy
 from postroad.model.facts import (
+    BY_HAND,
     LaneFacts,
     LaneState,
     MessageFacts,
@@ -180,7 +181,13 @@ def _because(facts: MessageFacts, now_ms: int) -> str:
         return f"head {live.held}"
     paused = lane is not None and lane.paused_at_ms > 0
     circuit = lane.circuit if lane else CLOSED
-    return because_of(facts.queue, now_ms, lane_paused=paused, circuit=circuit)
+    return _paused(facts) or because_of(facts.queue, now_ms, lane_paused=paused, circuit=circuit)
+
+
+def _paused(facts: MessageFacts | QueueFacts) -> str:
+    """Say what has paused a queue, if it was no hand."""
+    known = facts.queue.paused and facts.pause is not BY_HAND
+    return facts.pause.reason if known else ""
 
 
 HEADS_HOLD: Final = (
@@ -195,7 +202,7 @@ QUEUES_HOLD: Final = "its queues, or exhausted heads of order groups, hold all o
 
 def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     """Explain a queue."""
-    holds = blocks_on_queue(facts.queue, facts.paused_at_ms, now_ms)
+    holds = blocks_on_queue(facts, now_ms)
     on_lanes = [blocks_on_lane(lane) for lane in facts.lanes]
     shared = [on_lane for on_lane in on_lanes if on_lane]
     if shared and len(shared) == len(facts.lanes):
@@ -209,7 +216,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
         paused=facts.queue.paused,
         waiting=_by_level(facts.tallies, State.waiting),
         held=_by_level(facts.tallies, State.held),
-        because=because_of_all(tally.because for tally in facts.tallies)
+        because=_paused(facts)
+        or because_of_all(tally.because for tally in facts.tallies)
         or because_of(facts.queue, now_ms),
         uncertain=sum(_by_level(facts.tallies, State.uncertain).values()),
         dead=facts.dead,

@@ -1,5 +1,7 @@
 """What a store knows about a message, a queue or a lane. Explanations are made of it."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from postroad.model.circuit import Circuit
@@ -82,6 +84,16 @@ class PaceFacts(Struct, frozen=True):
     """When the limit ends by itself; 0 is never."""
 
 
+class Pause(Struct, frozen=True):
+    """Why a queue is paused: a kind of block, and its reason."""
+
+    kind: str = "paused"
+    reason: str = "paused by hand"
+
+
+BY_HAND: Final = Pause()
+
+
 class MessageFacts(Struct, frozen=True):
     """One message: either `live` or `ended` is set. The lane of a delivered one is not kept."""
 
@@ -98,6 +110,7 @@ class MessageFacts(Struct, frozen=True):
     recipient: str = ""
     """Whom the message itself names."""
     reports: tuple[NotedReport, ...] = ()
+    pause: Pause = BY_HAND
 
 
 class Tally(Struct, frozen=True):
@@ -121,6 +134,7 @@ class QueueFacts(Struct, frozen=True):
     tallies: tuple[Tally, ...]
     dead: int
     paces: tuple[PaceFacts, ...] = ()
+    pause: Pause = BY_HAND
 
 
 class LaneFacts(Struct, frozen=True):

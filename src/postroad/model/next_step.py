@@ -5,10 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.block import BlockKind
+from postroad.model.block import BACKOFFS, BlockKind
 from postroad.model.endpoint import FEED
-from postroad.model.entities import Queue
-from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts
+from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts, QueueFacts
 from postroad.model.hours import OUTSIDE, OpenHours
 from postroad.model.ids import to_text
 from postroad.model.limits import Tuning
@@ -29,6 +28,8 @@ LEASE_MS: Final = Tuning().lease_ms
 PACE: Final = "pace"
 HOURS: Final = "hours"
 HELD: Final = "held"
+ENDPOINT: Final = "endpoint"
+BEING_DELETED: Final = "deleting"
 LEASED: Final = "leased"
 
 
@@ -45,7 +46,8 @@ class ActiveBlock(Struct, frozen=True):
 
     scope: BlockScope
     kind: str
-    """retry, scheduled, later, order, leased, pace, hours, held; or a BlockKind."""
+    """retry, scheduled, later, order, leased, pace, hours, held, endpoint, deleting; or a
+    BlockKind."""
     reason: str
     since_ms: int
     until_ms: int | None
@@ -101,7 +103,7 @@ def blocks_on_message(facts: MessageFacts, now_ms: int) -> list[ActiveBlock]:
         found.append(
             ActiveBlock(BlockScope.message, BlockKind.exhausted_head, live.held, since_ms, None)
         )
-    found += blocks_on_queue(facts.queue, facts.paused_at_ms, now_ms)
+    found += blocks_on_queue(facts, now_ms)
     found += blocks_on_lane(facts.lane) if facts.lane else []
     return found + (blocks_by_limits(facts.paces, now_ms) if live.due_ms <= now_ms else [])
 
@@ -155,13 +157,12 @@ def _last_ended_ms(facts: MessageFacts) -> int:
     return last.started_at_ms + last.took_ms if last else facts.accepted_at_ms
 
 
-def blocks_on_queue(queue: Queue, paused_at_ms: int, now_ms: int) -> list[ActiveBlock]:
+def blocks_on_queue(facts: MessageFacts | QueueFacts, now_ms: int) -> list[ActiveBlock]:
     """List the blocks on a queue."""
     found: list[ActiveBlock] = []
+    queue, why = facts.queue, facts.pause
     if queue.paused:
-        found.append(
-            ActiveBlock(BlockScope.queue, BlockKind.paused, "paused by hand", paused_at_ms, None)
-        )
+        found.append(ActiveBlock(BlockScope.queue, why.kind, why.reason, facts.paused_at_ms, None))
     block = queue.block
     if block is not None and block.until_ms > now_ms:
         until_ms = None if block.until_ms >= NEVER else block.until_ms
@@ -232,6 +233,8 @@ def is_feed(lane: LaneState | None) -> bool:
 
 WAITS_FOR: Final[dict[str, str]] = {
     BlockKind.paused: "it waits until somebody resumes what is paused",
+    ENDPOINT: "it is held until its endpoint is enabled",
+    BEING_DELETED: "it is cancelled with its endpoint, which is being deleted",
     BlockKind.disabled: "it is disabled until somebody unblocks the queue",
     BlockKind.exhausted_head: "its ladder is spent, and it holds its order group until somebody "
     "replays or cancels it",
@@ -306,6 +309,8 @@ ENDS: Final = {
         BlockScope.queue,
         "quota",
     ): "its recipient is over its quota for now: then one try goes first and decides",
+    (BlockScope.queue, "setup"): "something is missing on our side, as its reason says: then one "
+    "try goes first and decides",
     (BlockScope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
     (BlockScope.queue, PACE): "it is due, and goes when its limit has a rate slot for it",
     (BlockScope.message, "retry"): "the delay of its retry level ends then",
@@ -337,9 +342,9 @@ def _dies_at_ms(facts: MessageFacts, live: Live) -> int:
     if queue.paused:
         return at_ms
     policy, block, from_ms = queue.policy, queue.block, max(facts.accepted_at_ms, live.due_ms)
-    if block and block.kind in (BlockKind.quota, BlockKind.unreachable):
-        quota = block.kind is BlockKind.quota
-        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+    if block and block.kind in BACKOFFS:
+        away = block.kind is BlockKind.unreachable
+        ttl_ms = policy.unreachable_ttl_ms if away else policy.quota_ttl_ms
         at_ms = min(at_ms, max(from_ms, block.since_ms) + ttl_ms + SWEEP_LATE_MS)
     if lane and lane.circuit.is_open and not lane.paused_at_ms:
         since_ms = max(from_ms, lane.circuit.since_ms)

@@ -58,6 +58,8 @@ class Outcome(Struct, frozen=True, gc=False):
     provider: ProviderAnswer = NO_ANSWER
     ruling: Ruling | None = None
     """What an answer rule says about it."""
+    temporary: bool = False
+    """The server asks to try this message again later: a campaign does, and counts no failure."""
 
     def __post_init__(self) -> None:
         # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
@@ -91,8 +93,8 @@ def refused(error: str, provider: ProviderAnswer, *, status: int = 0) -> Outcome
 
 
 def held(error: str) -> Outcome:
-    """Nothing was sent, and not because of the server: its queue waits as after a quota, and no
-    server is blamed."""
+    """Nothing was sent, for something is missing on our side: its queue waits, and no server is
+    blamed."""
     return Outcome(Kind.quota, error, answered=False)
 
 

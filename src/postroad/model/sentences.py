@@ -3,6 +3,7 @@ of them: a sentence is what gets pasted into a chat."""
 
 from typing import Final
 
+from postroad.model.block import BlockKind
 from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
 from postroad.model.next_step import (
@@ -15,6 +16,7 @@ from postroad.model.next_step import (
     NextStep,
     is_feed,
 )
+from postroad.model.outcome import Kind
 from postroad.model.states import State
 from postroad.model.tries import Try
 from postroad.model.wording import duration_text, moment, public_name
@@ -82,14 +84,17 @@ def _tried(facts: MessageFacts) -> str:
         if is_feed(facts.lane):
             return "It was read, and is not acked."
         return "A try of it was started whose end is not known."
-    return _last(facts.tries) if facts.tries else "No try of it has ended yet."
+    if not facts.tries:
+        return "No try of it has ended yet."
+    last, block = facts.tries[-1], facts.queue.block
+    ours = block is not None and block.kind is BlockKind.setup and last.outcome is Kind.quota
+    return _last(last, "nothing was sent" if ours else last.outcome)
 
 
-def _last(tries: tuple[Try, ...]) -> str:
-    last = tries[-1]
+def _last(last: Try, outcome: str) -> str:
     status = f" ({last.status})" if last.status else ""
     when = f" at {moment(last.started_at_ms)}" if last.started_at_ms else ""
-    return f"Try {last.number}{when}, at level {last.level}: {last.outcome}{status}."
+    return f"Try {last.number}{when}, at level {last.level}: {outcome}{status}."
 
 
 def _next(coming: NextStep, now_ms: int) -> str:

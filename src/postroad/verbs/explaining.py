@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.endpoint import DELETING, DISABLED, QUEUE_PREFIX
+from postroad.model.entities import DEFAULT_TENANT, Queue
 from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
 from postroad.model.explain import (
     Explanation,
@@ -14,10 +15,13 @@ from postroad.model.explain import (
     explain_lane,
     explain_queue,
 )
+from postroad.model.facts import BY_HAND, Pause
 from postroad.model.ids import to_number
+from postroad.model.next_step import BEING_DELETED, ENDPOINT
 from postroad.model.recipients import may_name
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
+from postroad.ports.events import EventStore
 from postroad.ports.store import Kept
 from postroad.verbs.bounding import bounded
 
@@ -42,6 +46,7 @@ class Explainer:
                 f"this road knows no message {id} of tenant {tenant!r}: it may have been "
                 f"deleted for its age{lies if isinstance(self._store, HasBroker) else ''}"
             )
+        facts = replace(facts, pause=await self._pause(facts.queue))
         if may_name(facts.queue.name):
             named = await self._store.recipients_of([number])
             reports = tuple(await self._store.reports_of(number))
@@ -53,7 +58,24 @@ class Explainer:
         facts = await self._store.queue_facts(tenant, queue)
         if facts is None:
             raise UnknownQueue(f"this road has no queue {queue!r} of tenant {tenant!r}")
+        facts = replace(facts, pause=await self._pause(facts.queue))
         return explain_queue(facts, self._clock.now_ms())
+
+    async def _pause(self, queue: Queue) -> Pause:
+        """Tell why a queue is paused: that of an endpoint is by the endpoint's own state."""
+        store = self._store
+        if not (
+            queue.paused and queue.name.startswith(QUEUE_PREFIX) and isinstance(store, EventStore)
+        ):
+            return BY_HAND
+        for entry in await store.endpoints_of([queue.id]):
+            life = entry.row.life
+            if life.state == DISABLED:
+                why = f"endpoint disabled by {life.disabled_by}"
+                return Pause(ENDPOINT, f"{why}: {life.reason}" if life.reason else why)
+            if life.state == DELETING:
+                return Pause(BEING_DELETED, "endpoint is being deleted")
+        return BY_HAND
 
     async def explain_lane(
         self, lane: int, *, tenant: str | None = DEFAULT_TENANT

@@ -134,7 +134,7 @@ def lane_secret(secret: HookSecrets) -> str:
 
 
 async def lift(store: Store, queue: Queue | None, options: AccessOptions) -> None:
-    """Lift a quota block, which may have come from what is changed here."""
+    """Lift a block that came from what is changed here, or a quota, which may have."""
     block = queue.block if queue else None
-    if queue and block and options and block.kind is BlockKind.quota:
+    if queue and block and options and block.kind in (BlockKind.setup, BlockKind.quota):
         await store.unblock_queue(queue.id)

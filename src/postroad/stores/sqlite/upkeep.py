@@ -10,6 +10,7 @@ from postroad.model.ids import first_after
 from postroad.model.record import Swept
 from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER, DeadReason
+from postroad.stores.sqlite.batches import retain as retain_batches
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import POLICY_DECODER
 from postroad.stores.sqlite.recording import die, forget
@@ -44,8 +45,8 @@ def _spells(db: Database, now_ms: int) -> list[tuple[int, BlockKind, int, int, i
     found: list[tuple[int, BlockKind, int, int, int]] = []
     for queue, policy_json, kind, since_ms in db.all("spells"):
         policy = POLICY_DECODER.decode(policy_json)
-        quota = kind == BlockKind.quota
-        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+        away = kind == BlockKind.unreachable
+        ttl_ms = policy.unreachable_ttl_ms if away else policy.quota_ttl_ms
         found.append((queue, BlockKind(kind), since_ms, ttl_ms, 0))
     for queue, policy_json, since_ms, lane in db.all("lane_spells", now_ms):
         ttl_ms = POLICY_DECODER.decode(policy_json).unreachable_ttl_ms
@@ -72,9 +73,10 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     db.many("event_messages_delete", events)
     replays = db.changed("replays_retain", edge_ms, limit)
     hours = db.changed("endpoint_hours_retain", now_ms - HOURS_KEPT_MS, limit)
+    batches = retain_batches(db, now_ms, now_ms - history_ms, limit)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()
     )
-    done = (keys, ticks, tries, bodies, len(events), replays, hours, rollups)
+    done = (keys, ticks, tries, bodies, len(events), replays, hours, rollups, batches)
     return len(gone) + sum(done)

@@ -7,7 +7,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -32,15 +32,27 @@ class FailedTransform(PostroadError):
     """A transformation raised an error, took too long or made too much of a body."""
 
 
+Key = tuple[str, str]
+"""An event, and what makes another body of it."""
+
+
+class UnderWay(NamedTuple):
+    """What is made of events at this moment, in a loop."""
+
+    loop: asyncio.AbstractEventLoop
+    room: asyncio.Semaphore
+    under_way: "dict[Key, asyncio.Task[bytes]]"
+
+
 class Transforms:
     """The transformations of a road, and what they made of the last events."""
 
     def __init__(self) -> None:
         self.functions: dict[str, Callable[..., Any]] = {}
         self._threads: ThreadPoolExecutor | None = None
-        self._made: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._made: OrderedDict[Key, bytes] = OrderedDict()
         self._bytes = 0
-        self._room: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+        self._now: UnderWay | None = None
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register a function, plain or async, as a transformation: it is given the event's type
@@ -70,18 +82,37 @@ class Transforms:
             )
         known = self._made.get((origin.id, name))
         if known is None:
-            async with self._thread():  # its time begins when it has one
-                known = self._made.get((origin.id, name))
-                if known is None:
-                    known = await self._call(name, function, body, origin)
-                    self._keep((origin.id, name), known)
+            # It goes on for the others when one who waits for it is cut off.
+            known = await asyncio.shield(self._making(name, function, body, origin))
         return known
 
-    def _thread(self) -> asyncio.Semaphore:
+    def _making(
+        self, name: str, function: Callable[..., Any], body: bytes, origin: Origin
+    ) -> "asyncio.Task[bytes]":
+        """Call it once for all endpoints that want it meanwhile."""
         loop = asyncio.get_running_loop()  # a blocking road that is opened again has another
-        if self._room is None or self._room[0] is not loop:
-            self._room = (loop, asyncio.Semaphore(THREADS))
-        return self._room[1]
+        if self._now is None or self._now.loop is not loop:
+            self._now = UnderWay(loop, asyncio.Semaphore(THREADS), {})
+        under_way, key = self._now.under_way, (origin.id, name)
+        task = under_way.get(key)
+        if task is None:
+            making = self._make(self._now.room, name, function, body, origin)
+            task = under_way[key] = loop.create_task(making)
+            task.add_done_callback(lambda done: _ended(done, under_way, key))
+        return task
+
+    async def _make(
+        self,
+        room: asyncio.Semaphore,
+        name: str,
+        function: Callable[..., Any],
+        body: bytes,
+        origin: Origin,
+    ) -> bytes:
+        async with room:  # its time begins when it has a thread
+            made = await self._call(name, function, body, origin)
+        self._keep((origin.id, name), made)
+        return made
 
     async def _call(
         self, name: str, function: Callable[..., Any], body: bytes, origin: Origin
@@ -109,11 +140,19 @@ class Transforms:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, function, kind, body)
 
-    def _keep(self, key: tuple[str, str], made: bytes) -> None:
+    def _keep(self, key: Key, made: bytes) -> None:
         self._bytes += len(made) - len(self._made.get(key, b""))
         self._made[key] = made
         while self._bytes > KEPT_BYTES and len(self._made) > 1:
             self._bytes -= len(self._made.popitem(last=False)[1])
+
+
+def _ended(
+    task: "asyncio.Task[bytes]", under_way: "dict[Key, asyncio.Task[bytes]]", key: Key
+) -> None:
+    del under_way[key]
+    if not task.cancelled():
+        _ = task.exception()  # nobody may be left to hear it
 
 
 def check_name(name: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from postroad.model.block import BlockKind
+from postroad.model.block import BACKOFFS, BlockKind
 from postroad.model.decide import spell_expiry
 from postroad.model.entities import Lane, Message, Queue
 from postroad.model.states import NEVER, DeadReason
@@ -33,9 +33,9 @@ def death(message: Message, queue: Queue, lane: Lane, now_ms: int) -> DeadReason
         return None
     policy, block, circuit = queue.policy, queue.block, lane.circuit
     since_ms = max(message.accepted_at_ms, message.due_ms)
-    if block is not None and block.kind in (BlockKind.quota, BlockKind.unreachable):
-        quota = block.kind is BlockKind.quota
-        ttl_ms = policy.quota_ttl_ms if quota else policy.unreachable_ttl_ms
+    if block is not None and block.kind in BACKOFFS:
+        away = block.kind is BlockKind.unreachable
+        ttl_ms = policy.unreachable_ttl_ms if away else policy.quota_ttl_ms
         if max(since_ms, block.since_ms) + ttl_ms <= now_ms:
             return spell_expiry(block.kind)
     if circuit.is_open and max(since_ms, circuit.since_ms) + policy.unreachable_ttl_ms <= now_ms:
