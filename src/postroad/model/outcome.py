@@ -58,6 +58,8 @@ class Outcome(Struct, frozen=True, gc=False):
     provider: ProviderAnswer = NO_ANSWER
     ruling: Ruling | None = None
     """What an answer rule says about it."""
+    temporary: bool = False
+    """The server asks to try this message again later: a campaign does, and counts no failure."""
 
     def __post_init__(self) -> None:
         # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
