@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from postroad.transports.call_plan import provided
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
+    from postroad.verbs.batches import Batch, chain
     from postroad.verbs.receipts import Receipt
 
 __all__ = [
     "BasicAuth",
+    "Batch",
     "BearerAuth",
     "ClientTls",
     "CredentialSpec",
@@ -53,6 +55,7 @@ __all__ = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "chain",
     "provided",
     "public_key",
 ]
@@ -75,6 +78,7 @@ MODULES: Final = {
     "transports.call_plan": ("provided",),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
+    "verbs.batches": ("Batch", "chain"),
     "verbs.receipts": ("Receipt",),
 }
 """Where each name is defined."""

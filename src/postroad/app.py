@@ -30,6 +30,7 @@ from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -107,6 +108,7 @@ class Postroad:
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
     replays = VerbGroup(ReplayVerbs)
+    batches = VerbGroup(BatchVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -182,6 +184,8 @@ class Postroad:
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
+        batches = self.batches = BatchVerbs(store, self._sending)
+        self.batch, self.chain = batches.batch, batches.chain
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in

@@ -1,6 +1,8 @@
 """Every error that a program can catch: `from postroad.errors import Conflict`."""
 
 from postroad.campaigns.reading import BadFile as BadFile  # noqa: PLC0414 - public here
+from postroad.model.batch import CyclicBatch as CyclicBatch  # noqa: PLC0414
+from postroad.model.batch import UnknownBatch as UnknownBatch  # noqa: PLC0414
 from postroad.model.blobs import AttachmentInUse as AttachmentInUse  # noqa: PLC0414
 from postroad.model.blobs import UnknownAttachment as UnknownAttachment  # noqa: PLC0414
 from postroad.model.campaign import BadTemplate as BadTemplate  # noqa: PLC0414

@@ -20,6 +20,7 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guide/*.md"))]
 PAGES += sorted(ROOT.glob("docs/reference/*.md"))
 EXPORTED = [
     "BasicAuth",
+    "Batch",
     "BearerAuth",
     "ClientTls",
     "CredentialSpec",
@@ -44,6 +45,7 @@ EXPORTED = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "chain",
     "provided",
     "public_key",
 ]
