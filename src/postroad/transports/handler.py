@@ -12,7 +12,8 @@ from msgspec import Struct
 from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Queue
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
-from postroad.model.outcome import DELIVERED, Outcome, failed, later, rejected
+from postroad.model.held_by_handler import HoldKey, HoldQueue
+from postroad.model.outcome import DELIVERED, Outcome, failed, key_held, later, queue_held, rejected
 from postroad.ports.cores import cores
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
@@ -159,6 +160,10 @@ class HandlerSession:
             return rejected(error_text(error))
         except RetryLater as error:
             return later(error_text(error), after_ms=error.after_ms)
+        except HoldQueue as error:
+            return queue_held(error_text(error), error.hold)
+        except HoldKey as error:
+            return key_held(error_text(error), error.hold)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._failure_log.raised(queue.name, message, error)
             return failed(f"{type(error).__name__}: {error_text(error)}")
