@@ -12,7 +12,7 @@ from postroad.django.backend import backends
 RUN: Final = ("worker", "up", "api")
 
 
-class Command(BaseCommand):  # type: ignore[misc]  # Django has no types
+class PostroadCommand(BaseCommand):  # type: ignore[misc]  # Django has no types
     """Runs a command of `postroad`."""
 
     help = "Run `postroad COMMAND …`, as `worker`, on the road of TASKS."
@@ -28,3 +28,7 @@ class Command(BaseCommand):  # type: ignore[misc]  # Django has no types
         name, rest = words[:1], words[1:]
         road = ["--app", f"postroad.django.roads:{backend}"] if name and name[0] in RUN else []
         _ = app([*name, *road, *rest], prog_name="manage.py postroad")  # it ends the process
+
+
+Command = PostroadCommand
+"""The name that Django looks for."""
