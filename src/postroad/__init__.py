@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from postroad.model.campaign import HaltRule
     from postroad.model.credential import CredentialSpec
     from postroad.model.errors import PostroadError, Reject, RetryLater
+    from postroad.model.held_by_handler import HoldKey, HoldQueue
     from postroad.model.hubs import KnownHub
     from postroad.model.ladder import Exponential, Steps
     from postroad.model.limits import Limits
@@ -37,6 +38,8 @@ __all__ = [
     "Exponential",
     "HaltRule",
     "HeaderNames",
+    "HoldKey",
+    "HoldQueue",
     "HubCallbacks",
     "HubClient",
     "KnownHub",
@@ -69,6 +72,7 @@ MODULES: Final = {
     "model.campaign": ("HaltRule",),
     "model.credential": ("CredentialSpec",),
     "model.errors": ("PostroadError", "Reject", "RetryLater"),
+    "model.held_by_handler": ("HoldKey", "HoldQueue"),
     "model.hubs": ("KnownHub",),
     "model.ladder": ("Exponential", "Steps"),
     "model.limits": ("Limits",),

@@ -24,6 +24,7 @@ from postroad import app
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
+from postroad.model.held_by_handler import HoldKey, HoldQueue
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
 from postroad.verbs.batches import BatchVerbs
@@ -60,7 +61,17 @@ from postroad.verbs.parts import Parts
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import G
 
-__all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
+__all__ = [
+    "HoldKey",
+    "HoldQueue",
+    "Message",
+    "Postroad",
+    "PostroadError",
+    "Receipt",
+    "Reject",
+    "RetryLater",
+    "Send",
+]
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])

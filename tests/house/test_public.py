@@ -27,6 +27,8 @@ EXPORTED = [
     "Exponential",
     "HaltRule",
     "HeaderNames",
+    "HoldKey",
+    "HoldQueue",
     "HubCallbacks",
     "HubClient",
     "KnownHub",

@@ -1,4 +1,4 @@
-"""Lifts blocks of queues as soon as what they are for is over: the quota of a recipient that accepts
+"""Lifts blocks of queues as soon as what they are for is over: the quota of a recipient that takes
 messages again, the refusal of a credential that was repaired."""
 
 from collections.abc import Callable, Iterable
