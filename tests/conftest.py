@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 VERSIONS = pytest.StashKey[list[str]]()
 DODGED = pytest.StashKey[list[str]]()
 SECONDS = pytest.StashKey[dict[str, float]]()
-SERVERS = frozenset({"server", "broker", "own_broker"})
+BROKERS = frozenset({"broker", "own_broker"})
+SERVERS = BROKERS | {"server"}
 # What a worker process hands to the one that prints, when pytest-xdist splits the run.
 PARCEL = "postroad_server_versions"
 MEMORY, ROOM_BYTES = Path("/dev/shm"), 8 << 30
@@ -68,11 +69,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("serverless"):
-        return
-    left_out = {item for item in items if SERVERS & set(getattr(item, "fixturenames", ()))}
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    if config.getoption("serverless"):
+        left_out = {item for item in items if SERVERS & set(getattr(item, "fixturenames", ()))}
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+    # First, so that one or two workers get them all, and not each of them starts a broker.
+    items.sort(key=lambda item: not needs_broker(item))
+
+
+def needs_broker(item: pytest.Item) -> bool:
+    """Whether a test uses RabbitMQ; those of the contract ask for it by a parameter."""
+    callspec = getattr(item, "callspec", None)
+    store = callspec.params.get("bench") if callspec else None
+    return store == "rabbitmq" or not BROKERS.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def pytest_collection_finish() -> None:

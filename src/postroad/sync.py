@@ -24,11 +24,14 @@ from postroad import app
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
+from postroad.model.held_by_handler import HoldKey, HoldQueue
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.blocking import (
     BlockingAttachments,
     BlockingAudit,
+    BlockingBatches,
     BlockingCampaigns,
     BlockingCredentials,
     BlockingDead,
@@ -58,7 +61,17 @@ from postroad.verbs.parts import Parts
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import G
 
-__all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
+__all__ = [
+    "HoldKey",
+    "HoldQueue",
+    "Message",
+    "Postroad",
+    "PostroadError",
+    "Receipt",
+    "Reject",
+    "RetryLater",
+    "Send",
+]
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
@@ -94,9 +107,11 @@ class Face(ABC):
     event_types = VerbGroup(BlockingEventTypes)
     events = VerbGroup(BlockingEvents)
     replays = VerbGroup(BlockingReplays)
+    batches = VerbGroup(BlockingBatches)
     attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
     send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)

@@ -27,10 +27,17 @@ def senders_are_told_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "TICK_S", 0.2)
 
 
-@pytest.fixture
-def provider(tmp_path: Path) -> Iterator[Provider]:
-    with Provider(tmp_path) as provider:
+@pytest.fixture(scope="session")
+def one_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provider]:
+    with Provider(tmp_path_factory.mktemp("provider")) as provider:
         yield provider
+
+
+@pytest.fixture
+def provider(one_provider: Provider, tmp_path: Path) -> Provider:
+    """One that remembers nothing."""
+    one_provider.begin(tmp_path)
+    return one_provider
 
 
 @pytest.fixture

@@ -31,15 +31,19 @@ ACCOUNT, TOKEN = "AC1", "a secret of the provider"
 
 class Provider:
     def __init__(self, log: str, latency_ms: float, slow_ms: float, *, callbacks: bool) -> None:
-        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self.released = Path(log).with_suffix(".released")
+        self.begin(log)
         self.latency_s = latency_ms / 1000
         self.slow_s = slow_ms / 1000
         self.callbacks = callbacks
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, log: str) -> None:
+        """Write into this log from now on, and remember nothing."""
+        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.released = Path(log).with_suffix(".released")
         self.taken: dict[str, list[dict[str, str]]] = {}
         self.throttled: dict[str, int] = {}
         self.count = 0
-        self.tasks: set[asyncio.Task[None]] = set()
 
     def note(self, at_ns: int, number: str, what: str) -> None:
         os.write(self.log, f"{at_ns} {number} {what}\n".encode())
@@ -217,8 +221,12 @@ async def main(log: str, latency_ms: str, slow_ms: str, callbacks: str) -> None:
     asyncio.get_running_loop().add_reader(server, lambda: Door(provider, server.accept()[0]))
     sys.stdout.write(f"{server.getsockname()[1]}\n")
     sys.stdout.flush()
-    # Ends with the one who started it.
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    # Each line is the log of another test. Ends with the one who started it.
+    while line := await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline):
+        os.close(provider.log)
+        provider.begin(line.strip())
+        sys.stdout.write("begun\n")
+        sys.stdout.flush()
     os._exit(0)
 
 

@@ -2,6 +2,7 @@
 
 from tests.campaigns.conftest import (  # noqa: F401 - fixtures
     dsn,
+    one_provider,
     provider,
     senders_are_told_sooner,
     within,

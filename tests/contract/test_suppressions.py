@@ -1,9 +1,11 @@
 """Suppression lists on every store."""
 
+import pytest
 from msgspec.structs import replace
 
 from postroad.model.mail_report import NotedReport, ReportKind
 from postroad.model.suppression import Reason, Suppression, SuppressionFilter, erased_form
+from postroad.stores import suppressions
 from tests.contract.bench import Bench
 
 ALL = SuppressionFilter()
@@ -125,5 +127,25 @@ async def test_a_token_is_taken_with_one_digest_only(bench: Bench) -> None:
     assert await store.take_token("x", "a", now_ms)
     assert await store.take_token("x", "a", now_ms), "the same again"
     assert not await store.take_token("x", "b", now_ms)
-    _ = await store.reports_retain(now_ms + 1)
+    assert not await store.tokens_retain(now_ms)
+    assert await store.tokens_retain(now_ms + 1)
     assert await store.take_token("x", "b", now_ms), "forgotten"
+
+
+async def test_old_tokens_go_in_slices(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suppressions, "SLICE", 2)
+    store, now_ms = bench.store, bench.now_ms
+    for token in "abc":
+        assert await store.take_token(token, "x", now_ms)
+    assert await store.take_token("new", "x", now_ms + 1)
+    assert [await store.tokens_retain(now_ms + 1) for _ in range(3)] == [True, True, False]
+    assert not await store.take_token("new", "y", now_ms)
+
+
+async def test_of_one_message_a_hundred_reports_are_noted(bench: Bench) -> None:
+    store, one = bench.store, NotedReport(ReportKind.soft_bounce, bench.now_ms, "4.2.2", "full")
+    for number in range(100):
+        assert await store.add_report("a", 1, "ann@example.com", one, str(number))
+    assert not await store.add_report("a", 1, "ann@example.com", one, "another")
+    assert await store.add_report("a", 2, "ann@example.com", one, "another")
+    assert len(await store.reports_of(1)) == 100

@@ -22,6 +22,11 @@ STATUS = (
     b"Content-Type: message/delivery-status\n\nReporting-MTA: dns; x\n\n"
 )
 
+ENCODED = (
+    b"Content-Type: multipart/report; boundary=x\n\n--x\n"
+    b"Content-Type: message/delivery-status\nContent-Transfer-Encoding: "
+)
+
 
 def recipient(data: bytes) -> None:
     """A mail address or a number, of anybody."""
@@ -159,6 +164,7 @@ DOORS = (
             "model/mail_report.py:_fields",
             "model/mail_report.py:read_reports",
             "model/mail_report.py:CODE",
+            "model/mail_report.py:SAID",
             "verbs/mail_reports.py:REFERENCE",
         ),
         frames=(
@@ -166,6 +172,9 @@ DOORS = (
             (b"Content-Type: multipart/report; boundary=", b"\n\n"),
             (b"Content-Type: multipart/report; boundary=x\n\n--x\n", b"\n--x--"),
             (STATUS, b"\n\n--x--"),
+            (STATUS + b"Action: failed\nDiagnostic-Code: smtp; ", b"\n\n--x--"),
+            (ENCODED + b"base64\n\n", b"\n--x--"),
+            (ENCODED + b"quoted-printable\n\n", b"\n--x--"),
             (b"To: b-", b"@x\n" + STATUS + b"Action: failed\n\n--x--"),
         ),
         shapes={

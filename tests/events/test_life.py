@@ -4,6 +4,8 @@ import asyncio
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import pytest
+
 from postroad.model.endpoint import OPERATOR
 from postroad.model.ladder import Steps
 from postroad.model.outcome import failed, rejected, unreachable
@@ -42,6 +44,7 @@ async def check_disabled(lives: Lives, name: str) -> None:
     assert disabled["failing_since_ms"] == facts.failing_since_ms
 
 
+@pytest.mark.wide  # 11 s of CPU; `test_turns` has the same turns without the days
 def test_an_endpoint_that_is_down_for_ten_days_is_told_of_disabled_held_and_recovers() -> None:
     async def story(world: World) -> None:
         lives = Lives(world)

@@ -45,6 +45,13 @@ async def test_a_million_addresses_would_share_one_queue(tmp_path: Path) -> None
     assert len(server.mails) == 50
 
 
+async def test_a_reason_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    async with road_to(tmp_path, "smtp://127.0.0.1:9") as road:
+        with pytest.raises(BadInput, match="nonsense"):
+            await road.send("mailto:ann@example.com", {**MAIL, "despite": ["nonsense"]})
+        await road.send("mailto:ann@example.com", {**MAIL, "despite": ["hard_bounce"]})
+
+
 async def test_a_250_that_is_lost_leaves_the_mail_uncertain(tmp_path: Path) -> None:
     with MailServer() as server:
         async with road_to(tmp_path, server.url) as road:
@@ -178,9 +185,25 @@ async def test_a_refused_password_holds_the_queue_and_loses_nothing(tmp_path: Pa
         assert said.state == "held"
         assert "wrong" not in str(said)
         async with road_to(tmp_path, relay.replace("wrong", "right")) as road:
-            await road.unblock(receipt.queue)
+            await road.run(until_idle=True)  # a start with a mended password opens it
+            assert (await road.explain(receipt.id)).state == "delivered"
+
+
+async def test_a_credential_that_is_put_again_opens_its_queues(tmp_path: Path) -> None:
+    moods = Moods(login=("lee", "right"), login_in_the_clear=True)
+    with MailServer(moods) as server:
+        async with road_to(tmp_path, server.url, allow=("127.0.0.0/8",)) as road:
+            spec = CredentialSpec(server.url, account="lee", sender="shop@example.com")
+            for name in ("main", "other"):
+                await road.credentials.put(name, spec, "wrong", kind="smtp", check=False)
+            receipt = await road.send("mailto:ann@example.com", MAIL, credential="main")
+            other = await road.send("mailto:ann@example.com", MAIL, credential="other")
+            await road.run(until_idle=True)
+            assert (await road.explain(receipt.id)).state == "held"
+            await road.credentials.put("main", spec, "right", kind="smtp")
             await road.run(until_idle=True)
             assert (await road.explain(receipt.id)).state == "delivered"
+            assert (await road.explain(other.id)).state == "held"
 
 
 async def test_postfix_takes_each_mail_once(tmp_path: Path) -> None:

@@ -97,6 +97,8 @@ async def send_all(road: Postroad, *tenants: str) -> None:
         late = await road.endpoints.create(HOOK, secret=SECRET, tenant=tenant)
         await road.pause(late.queue, tenant=tenant)
         _ = await road.replays.start("missed", endpoint=late.id, tenant=tenant)
+        members = [Send("job", "good", tenant=tenant, delay=n) for n in (0, 3_600)]
+        _ = await road.batch(members, then=Send("job", f"then of {tenant}", tenant=tenant))
     await road.run(until_idle=True)
 
 

@@ -84,7 +84,7 @@ async def test_a_tenant_is_erased_whole_and_another_is_untouched(dsn: str, folde
         assert {line["kind"] for line in left} == {"audit"}
         assert [line["what"] for line in left if line["verb"] == "pause_queue"] == [{}]
         assert done.kept_queues == 0
-        assert done.erased["history"] + done.erased["dead"] == 10
+        assert done.erased["history"] + done.erased["dead"] == 12
         await erased(road, "blue")
         after = await counted(dsn)
         # The default tenant has its handler's queue, which is the program's.
@@ -109,6 +109,8 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "message",
             "dead",
             "kept_body",
+            "batch",
+            "batch_held",
             "history",
             "attempt",
             "attachment",
@@ -126,7 +128,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
         (dead,) = [line for line in lines if line["kind"] == "dead"]
         assert (dead["queue"], dead["body"], dead["reason"]) == ("job", "bad", "rejected")
         history = [line for line in lines if line["kind"] == "history"]
-        assert len(history) == len({line["id"] for line in history}) == 3
+        assert len(history) == len({line["id"] for line in history}) == 4
         assert all(line["tenant"] == "acme" for line in lines)
 
 

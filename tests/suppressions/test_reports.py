@@ -1,7 +1,9 @@
 """What comes back about mails: read as others read it, believed only with our reference."""
 
 import asyncio
+import base64
 import email
+import quopri
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,53 @@ def test_another_reader_finds_the_same_recipients() -> None:
         temporary, permanent = all_failures(email.message_from_bytes(raw))
         (ours,) = read_reports(raw)
         assert {one.encode() for one in ours.recipients} == temporary | permanent
+
+
+def with_status(*lines: str, kind: str = "message/delivery-status", encoding: str = "") -> bytes:
+    """A bounce whose report is written in another way."""
+    said = "\r\n".join(("Reporting-MTA: dns; mx.example.net", "", *lines, ""))
+    if encoding == "base64":
+        said = base64.encodebytes(said.encode()).decode()
+    elif encoding:
+        said = quopri.encodestring(said.encode()).decode()
+    head, _, rest = dsn(ANN).decode().partition("Content-Type: message/delivery-status\r\n")
+    _, boundary, tail = rest.partition("\r\n--4Zq0")
+    more = f"Content-Transfer-Encoding: {encoding}\r\n" if encoding else ""
+    return f"{head}Content-Type: {kind}\r\n{more}\r\n{said}{boundary}{tail}".encode()
+
+
+TO_ANN = f"Final-Recipient: rfc822; {ANN}"
+UNKNOWN = "Diagnostic-Code: smtp; 550 5.1.1 no such user"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        with_status(TO_ANN, "Action: failed", "Status: 5.0.0", UNKNOWN),
+        with_status(TO_ANN, "Action: failed", UNKNOWN),
+        with_status(TO_ANN, "Action: failed (no such user)", "Status: 5.1.1 (unknown)"),
+        with_status(TO_ANN, "Action: Failed", "Status: 5.1.1(unknown)"),
+        with_status(
+            f"Final-Recipient: utf-8; {ANN}",
+            "Action: failed",
+            "Status: 5.1.1",
+            kind="message/global-delivery-status",
+        ),
+        with_status(TO_ANN, "Action: failed", "Status: 5.1.1", encoding="base64"),
+        with_status(TO_ANN, "Action: failed", "Status: 5.1.1", encoding="quoted-printable"),
+    ],
+)
+def test_a_bounce_is_read_in_the_ways_in_which_servers_write_it(raw: bytes) -> None:
+    (found,) = read_reports(raw)
+    assert (found.kind, found.recipients, found.code) == (K.hard_bounce, (ANN,), "5.1.1")
+
+
+def test_what_a_server_said_does_not_outweigh_a_status_that_says_more() -> None:
+    said = (TO_ANN, "Action: failed")
+    (found,) = read_reports(with_status(*said, "Status: 5.2.2", UNKNOWN))
+    assert (found.kind, found.code) == (K.soft_bounce, "5.2.2")
+    (found,) = read_reports(with_status(*said, "Status: 5.0.0", "Diagnostic-Code: x; 15.1.1.9"))
+    assert (found.kind, found.code) == (K.soft_bounce, "5.0.0")
 
 
 def test_delays_deliveries_and_other_mail_are_no_bounces() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model import errors
+from postroad.model.batch import UnknownBatch
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.problem import WORDS, FieldError, Problem, kind
@@ -61,6 +62,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
     UnknownReplay: 404,
+    UnknownBatch: 404,
     NothingToReplay: 404,
     errors.UnknownSuppression: 404,
     UnknownAttachment: 404,

@@ -1,4 +1,5 @@
-"""Which recipients of a campaign are within their allowed hours, and when the others will be."""
+"""Which recipients of a campaign may be sent to now, and when the others: not those outside their
+allowed hours, and not those whose servers asked to try again later."""
 
 from postroad.campaigns.rendering import FIELDS
 from postroad.model.campaign import ZONE_COLUMN, Campaign, Row
@@ -21,8 +22,16 @@ class RecipientHours:
         self._opens: dict[str, int] = {}
         self._first_ms = NEVER
         self.put_off = 0
+        self._deferred = 0
+        """Those of them that are tried again after a temporary answer."""
         self.waiting = False
         """Nothing else is left to be read."""
+
+    def defer(self, at_ms: int) -> None:
+        """A recipient is tried again after a temporary answer, then."""
+        self.put_off += 1
+        self._deferred += 1
+        self._first_ms = min(self._first_ms, at_ms)
 
     def admits(self, hours: Hours, row: Row, now_ms: int) -> bool:
         """Whether a recipient may be sent to now; else it is put off."""
@@ -48,6 +57,11 @@ class RecipientHours:
         if not self.waiting:
             self._begin()
             return ""
+        if self._deferred:
+            why = "are tried again since their servers said later" + (
+                ", or wait for their allowed hours" if self.put_off > self._deferred else ""
+            )
+            return f"{self.put_off} recipients {why}: the first at {moment(self._first_ms)}"
         return (
             f"{self.put_off} recipients wait for their allowed hours, which begin for the first of "
             f"them at {moment(self._first_ms)}"
@@ -65,4 +79,4 @@ class RecipientHours:
         return True
 
     def _begin(self) -> None:
-        self._first_ms, self.put_off, self.waiting = NEVER, 0, False
+        self._first_ms, self.put_off, self._deferred, self.waiting = NEVER, 0, 0, False

@@ -21,6 +21,7 @@ from postroad.model.campaign import (
     Row,
     RowState,
     Verb,
+    again_at_ms,
 )
 from postroad.model.credential import Credential
 from postroad.model.entities import Queue
@@ -108,6 +109,11 @@ class Sender:
         self._stopping = False
         self._tasks = Tasks(deps.log, self._recorder.fail)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody can be sent to now, and when is known."""
+        return self._hours.waiting and not self._recorder.busy
+
     def stop(self) -> None:
         """Begin no more calls; messages that wait for a slot go back to the queue."""
         self._stopping = True
@@ -189,6 +195,9 @@ class Sender:
         self._ahead = deque(kept)
 
     def _may_go(self, row: Row, now_ms: int) -> bool:
+        if row.due_ms > now_ms:
+            self._hours.defer(row.due_ms)
+            return False
         return not self._queue.hours or self._hours.admits(self._queue.hours, row, now_ms)
 
     async def _prepared(self) -> bool:
@@ -306,10 +315,11 @@ class Sender:
         said = outcome.provider
         error = clean(outcome.error, ERROR_CHARACTERS_MAX)
         texts = (said.id, said.code, said.sub_type, error)
-        state = self._state(outcome.kind, tries)
+        state, due_ms = self._after_call(message.row, outcome, tries)
         if state is RowState.unsent:
-            self._hours.look_again()
-        self._recorder.add(CallResult(n, tries, state, *texts, started_ms, clock.now_ms()))
+            self._hours.defer(due_ms) if due_ms else self._hours.look_again()
+        times = (started_ms, clock.now_ms(), due_ms)
+        self._recorder.add(CallResult(n, tries, state, *texts, *times))
         await self._note(outcome)
 
     def _put_back(self, n: int, tries: int) -> None:
@@ -353,9 +363,15 @@ class Sender:
             why = f"{type(error).__name__}: {error_text(error)}"
             return replace(unknown(why), provider=ProviderAnswer("", "", "broke"))
 
-    def _state(self, kind: Kind, tries: int) -> RowState:
-        again = kind is Kind.unknown and tries < self._context.channel.calls_max
-        return RowState.unsent if again else ROW_STATES[kind]
+    def _after_call(self, row: Row, outcome: Outcome, tries: int) -> tuple[RowState, int]:
+        """The state of a recipient after a call, and when it is tried again if its server has asked
+        for that."""
+        if outcome.temporary:
+            now_ms = self._deps.clock.now_ms()
+            due_ms = again_at_ms(row.deferred, outcome.after_ms, now_ms)
+            return (RowState.unsent, due_ms) if due_ms else (RowState.failed, now_ms)
+        again = outcome.kind is Kind.unknown and tries < self._context.channel.calls_max
+        return RowState.unsent if again else ROW_STATES[outcome.kind], 0
 
     async def _wait(self, seconds: float) -> None:
         """Wait that long, or until a result is written or the sender is stopped."""

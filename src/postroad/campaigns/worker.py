@@ -129,6 +129,8 @@ class CampaignWorker:
             job = await store.claim(self._deps.owner, LEASE_MS)
             if job is not None:
                 await self._take(job)
+            elif self._senders and all(sender.waiting for sender, _ in self._senders.values()):
+                self.idle.set()  # nothing is due now
         return TICK_S
 
     async def _start(self, campaign: Campaign, now_ms: int) -> None:

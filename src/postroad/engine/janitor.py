@@ -18,6 +18,8 @@ from postroad.ports.store import Store
 SWEEP_AT_LEAST_S = 3_600.0
 RETRY_S = 1.0
 BEAT = "write the heartbeat"
+TOKENS_MS = 2 * DAY_MS
+"""A callback with a token is believed for 12 hours after it was signed."""
 REAPS_MAX = 100
 """Slices of messages that dead owners were asked to cancel, between two heartbeats."""
 
@@ -140,6 +142,8 @@ class Janitor:
         while await self._store.audit_retain(now_ms - limits.audit_ms, limits.audit_max):
             await self._store.clock.sleep(0)
         while await self._store.reports_retain(now_ms - limits.audit_ms):
+            await self._store.clock.sleep(0)
+        while await self._store.tokens_retain(now_ms - TOKENS_MS):
             await self._store.clock.sleep(0)
         await self._store.erasure_retain(now_ms - limits.audit_ms)
         await self._sweep_blobs(now_ms)

@@ -124,7 +124,9 @@ def ruled(outcome: Outcome, rule: AnswerRule) -> Outcome:
     if rule.do is RuleAction.limit:
         return outcome
     after_ms = 0 if kind is Kind.rejected else lasts_ms
-    return replace(outcome, kind=kind, after_ms=after_ms, disables=False, answered=True)
+    temporary = rule.do is RuleAction.retry
+    changes = {"kind": kind, "after_ms": after_ms, "temporary": temporary}
+    return replace(outcome, disables=False, answered=True, **changes)
 
 
 def told(rule: AnswerRule) -> str:

@@ -151,9 +151,25 @@ class Spec(Struct, frozen=True):
     """The recipients' time zone, unless their column `zone` names another one."""
 
 
+AGAIN_MS: Final = tuple(minutes * 60_000 for minutes in (5, 15, 60, 120))
+"""How long after a temporary answer a recipient is tried again. Greylisting asks for some minutes,
+and forgets whom it has seen after some hours."""
+AGAIN_STEP_MS: Final = 60_000
+"""Next tries are due at full minutes: those who wait are read once for all that are due then."""
+
+
+def again_at_ms(deferred: int, after_ms: int, now_ms: int) -> int:
+    """Return when a recipient is tried again that had so many temporary answers before; 0: not."""
+    if deferred >= len(AGAIN_MS):
+        return 0
+    at_ms = now_ms + (after_ms or AGAIN_MS[deferred])
+    return -(-at_ms // AGAIN_STEP_MS) * AGAIN_STEP_MS
+
+
 class Counts(Struct, frozen=True):
     """How far a campaign is. `undelivered` are sent ones of which the provider said so later;
-    `suppressed` are those who were not sent to because they are on a suppression list."""
+    `suppressed` are those who were not sent to because they are on a suppression list; `temporary`
+    are failed ones whose server said "later" until the last try."""
 
     total: int = 0
     unsent: int = 0
@@ -162,6 +178,7 @@ class Counts(Struct, frozen=True):
     uncertain: int = 0
     undelivered: int = 0
     suppressed: int = 0
+    temporary: int = 0
 
     @property
     def adds_up(self) -> bool:
@@ -172,7 +189,7 @@ class Counts(Struct, frozen=True):
 
 def must_halt(counts: Counts, rule: HaltRule) -> str:
     """Return why the campaign has to halt; empty when it may go on."""
-    hard = counts.failed + counts.undelivered
+    hard = max(0, counts.failed - counts.temporary) + counts.undelivered
     results = counts.sent + counts.failed + counts.uncertain
     if hard <= rule.failures_min or hard * 100 <= rule.percent * results:
         return ""
@@ -217,6 +234,10 @@ class Row(Struct, frozen=True):
     recipient: str
     fields: str
     """The cells as a JSON list, in the order of the campaign's columns."""
+    due_ms: int = 0
+    """After a temporary answer: not before this time."""
+    deferred: int = 0
+    """How many temporary answers it had."""
 
 
 class CallResult(Struct, frozen=True):
@@ -231,6 +252,8 @@ class CallResult(Struct, frozen=True):
     error: str = ""
     started_at_ms: int = 0
     answered_at_ms: int = 0
+    due_ms: int = 0
+    """After a temporary answer: when it is tried again, or, if it has failed, when it was given."""
 
 
 class Recipient(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """What mail servers and mailbox providers report about a mail: bounces (RFC 3464) and complaints
 (RFC 5965). Foreign bytes: bounded, and read in linear time."""
 
+import binascii
 import re
 from collections.abc import Iterator
 from enum import StrEnum
@@ -22,6 +23,23 @@ GONE: Final = frozenset(("5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", 
 POLICY: Final = "5.7."
 CODE: Final = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
 THRESHOLD: Final = re.compile(r"([0-9]{1,4})/([0-9]{1,3})d/([0-9]{1,4})")
+SAID: Final = re.compile(r"(?<![0-9.])5\.[0-9]{1,3}\.[0-9]{1,3}(?!\.?[0-9])")
+"""A code in what a server said."""
+ASCII_KINDS: Final = {
+    "message/global-delivery-status": "message/delivery-status",
+    "message/global-headers": "text/rfc822-headers",
+    "message/global": "message/rfc822",
+}
+"""Parts with addresses beyond ASCII (RFC 6533) say the same."""
+READ_KINDS: Final = frozenset(
+    (
+        "message/delivery-status",
+        "message/feedback-report",
+        "message/rfc822",
+        "text/rfc822-headers",
+        "message/rfc822-headers",
+    )
+)
 COMPLAINTS: Final = frozenset(("abuse", "fraud", "virus"))
 Fields = dict[str, str]
 
@@ -111,7 +129,22 @@ def _parts(head: Fields, content: bytes) -> Iterator[tuple[str, Fields, bytes]]:
     line = b"\n--" + boundary.encode(errors="replace")
     for piece in (b"\n" + content).split(line, PARTS_MAX)[1:]:
         fields, body = _parted(piece.partition(b"\n")[2])
-        yield fields.get("content-type", "").partition(";")[0].strip().lower(), fields, body
+        kind = fields.get("content-type", "").partition(";")[0].strip().lower()
+        kind = ASCII_KINDS.get(kind, kind)
+        yield kind, fields, _decoded(fields, body) if kind in READ_KINDS else body
+
+
+def _decoded(fields: Fields, body: bytes) -> bytes:
+    """What a part says; as it stands when its encoding is broken."""
+    encoding = fields.get("content-transfer-encoding", "").lower()
+    try:
+        if encoding == "base64":
+            body = binascii.a2b_base64(body)
+        elif encoding == "quoted-printable":
+            body = binascii.a2b_qp(body)
+    except binascii.Error:
+        return body
+    return body.replace(b"\r\n", b"\n")
 
 
 def _original(parts: dict[str, tuple[Fields, bytes]]) -> Fields:
@@ -123,8 +156,9 @@ def _original(parts: dict[str, tuple[Fields, bytes]]) -> Fields:
 
 
 def _bounce(fields: Fields, original: Fields, marks: tuple[str, ...]) -> MailReport | None:
-    action, code = fields.get("action", "").lower(), fields.get("status", "").partition(" ")[0]
-    code = code if CODE.fullmatch(code) else ""
+    action = fields.get("action", "").lower().partition("(")[0].strip()
+    text = fields.get("diagnostic-code", "").partition(";")[2].strip()
+    code = _code(fields.get("status", ""), text)
     if action in ("delivered", "relayed"):
         kind = ReportKind.delivered
     elif action == "failed":
@@ -133,8 +167,20 @@ def _bounce(fields: Fields, original: Fields, marks: tuple[str, ...]) -> MailRep
         return None
     names = (_address(fields.get(name, "")) for name in ("original-recipient", "final-recipient"))
     recipients = tuple(dict.fromkeys(filter(None, (*names, _address(original.get("to", ""))))))
-    text = fields.get("diagnostic-code", "").partition(";")[2].strip()
     return MailReport(kind, recipients, clean(code, NAME_CHARACTERS_MAX), clean(text), marks)
+
+
+def _code(status: str, text: str) -> str:
+    """The code of a status; where that says only that it failed, the one that the server gave."""
+    found = CODE.match(status)
+    code = found[0] if found else ""
+    return (said_code(text) or code) if code in ("", "5.0.0") else code
+
+
+def said_code(text: str) -> str:
+    """The first code of a final failure in what a server said; empty if there is none."""
+    found = SAID.search(text)
+    return found[0] if found else ""
 
 
 def bounce_kind(code: str) -> ReportKind:

@@ -74,6 +74,9 @@ class Credentials(Protocol):
     async def reseal(self, credential: Credential, key: str, sealed: bytes) -> bool:
         """Seal it with another key; False when it has changed meanwhile."""
 
+    async def refused(self, tenant: str, kind: str, name: str, after: int, limit: int) -> list[int]:
+        """The next queues of a credential that are disabled; of all tenants for ""."""
+
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Block it until a time, for everybody who sends with it."""
 

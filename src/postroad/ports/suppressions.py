@@ -44,6 +44,8 @@ class SuppressionLists(Protocol):
         """Note the token of a callback with the digest of its body, on the disk; False if it came
         with another one before."""
 
+    async def tokens_retain(self, before_ms: int) -> bool:
+        """Delete a slice of the tokens from before a time; False when there was none."""
+
     async def reports_retain(self, before_ms: int) -> bool:
-        """Delete a slice of the reports from before a time, and tokens; False when there was no
-        report."""
+        """Delete a slice of the reports from before a time; False when there was none."""

@@ -3,12 +3,13 @@ verb without one is refused by name."""
 
 from typing import Final
 
-from postroad.remote import campaign_tables, event_tables, rule_tables, tables
+from postroad.remote import batch_tables, campaign_tables, event_tables, rule_tables, tables
 from postroad.remote.calls import Verbs
 
 GROUPS: Final[dict[str, Verbs]] = {
     "attachments": campaign_tables.ATTACHMENTS,
     "audit": tables.AUDIT,
+    "batches": batch_tables.BATCHES,
     "campaigns": campaign_tables.CAMPAIGNS,
     "credentials": campaign_tables.CREDENTIALS,
     "dead": tables.DEAD,

@@ -60,7 +60,7 @@ class RemoteSending:
         """Store one message."""
         (send,) = self._prepared([send])
         headers = self._client.for_tenant(send.tenant)
-        asked = ApiRequest("POST", "/v1/messages", {}, _line(send), headers)
+        asked = ApiRequest("POST", "/v1/messages", {}, line_of(send), headers)
         answer = await self._client.ask(asked, again=True)
         return _own(send, self._client.read(answer.content, Receipt))
 
@@ -75,7 +75,7 @@ class RemoteSending:
                 f"{len(asked)} messages of {len(tenants)} tenants: a server stores at most "
                 f"{TOGETHER_MAX} of one tenant together; send them in parts, or use send_each"
             )
-        content = b"\n".join(map(_line, asked))
+        content = b"\n".join(map(line_of, asked))
         headers = {**self._client.for_tenant(asked[0].tenant), "content-type": NDJSON}
         path = "/v1/messages:batch"
         request = ApiRequest("POST", path, {"together": "true"}, content, headers)
@@ -109,7 +109,7 @@ class RemoteSending:
         """What is said to each of these; what was not answered has that for its error."""
         tenant = asked[places[0]].tenant
         headers = {**self._client.for_tenant(tenant), "content-type": NDJSON}
-        content = b"\n".join(_line(asked[n]) for n in places)
+        content = b"\n".join(line_of(asked[n]) for n in places)
         request = ApiRequest("POST", "/v1/messages:batch", {}, content, headers)
         said: dict[int, Receipt | PostroadError] = {}
         lost: PostroadError = RoadUnreachable(f"no answer from {self._client.name}")
@@ -139,7 +139,7 @@ def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:
     """Parts of a batch: of one tenant each, and not too large for one request."""
     part, size = list[int](), 0
     for n in places:
-        bytes_more = len(_line(asked[n]))
+        bytes_more = len(line_of(asked[n]))
         full = len(part) >= LINES or size + bytes_more > BYTES
         if part and (full or asked[n].tenant != asked[part[0]].tenant):
             yield part
@@ -150,7 +150,7 @@ def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:
         yield part
 
 
-def _line(send: Send) -> bytes:
+def line_of(send: Send) -> bytes:
     """A message as the API takes it."""
     told: dict[str, Any] = structs.asdict(send)
     del told["tenant"], told["body"]

@@ -42,7 +42,7 @@ def read_campaign(row: Sequence[Any]) -> Campaign:
     """A campaign from its row."""
     number, tenant, name, credential, spec, columns, state, reason, halts, start_at, *rest = row
     *counts, created_at, started_at, ended_at = rest
-    total, sent, failed, uncertain, undelivered, suppressed = counts
+    total, sent, failed, uncertain, undelivered, suppressed, temporary = counts
     unsent = total - sent - failed - uncertain - suppressed
     return Campaign(
         number,
@@ -55,7 +55,7 @@ def read_campaign(row: Sequence[Any]) -> Campaign:
         reason,
         bool(halts),
         start_at,
-        Counts(total, unsent, sent, failed, uncertain, undelivered, suppressed),
+        Counts(total, unsent, sent, failed, uncertain, undelivered, suppressed, temporary),
         created_at,
         started_at,
         ended_at,

@@ -61,6 +61,11 @@ class CredentialTable(ABC):
         values = (credential.id, key, sealed, credential.sealed)
         return await self._sql.changes("campaigns", "credential_reseal", *values)
 
+    async def refused(self, tenant: str, kind: str, name: str, after: int, limit: int) -> list[int]:
+        """The next queues of a credential that are disabled."""
+        values = (tenant, kind, name, after, limit)
+        return [row[0] for row in await self._sql.select("campaigns", "queues_refused", *values)]
+
     async def block_credential(self, id: int, until_ms: int, reason: str, streak: int) -> None:  # noqa: A002
         """Block it until a time."""
         await self._sql.execute("campaigns", "credential_block", id, until_ms, reason, streak)

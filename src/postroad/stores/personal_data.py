@@ -10,7 +10,7 @@ from msgspec import Struct
 from postroad.model.audit import shown_text
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.ids import first_after
-from postroad.model.privacy import CANCEL_STEP, LAST_STEP, ErasureJob
+from postroad.model.privacy import CANCEL_STEP, ErasureJob
 from postroad.model.rollup import NAME_MAX
 from postroad.model.suppression import erased_form, list_address
 from postroad.stores.statements import Value
@@ -43,6 +43,10 @@ ERASED: Final[Mapping[str, str]] = {
     "event_arrival": "published first, as always",
     "event_message": "events",
     "replay": "access: nothing of the tenant is sent again",
+    "batch_held": "access: what follows is not sent; of a recipient it is emptied",
+    "batch_member": "events",
+    "batch_count": "events",
+    "batch": "events",
     "event_set": "its row stays: a version that is used again would let old matches in",
     "blob": "blobs; of a recipient those that only its messages use",
     "blob_use": "blobs, with its message",
@@ -114,36 +118,6 @@ class Erased(Struct, frozen=True):
 Slice = Generator[ErasureQuery, Any, Erased]
 
 
-class ErasureNote(Struct, frozen=True):
-    """How a job stands after a slice."""
-
-    step: str
-    step_at_ms: int
-    after: int
-    erased: dict[str, int]
-    waits_for: int
-    kept_queues: int
-    recipient: str
-    ended_at_ms: int
-
-
-def next_step(job: ErasureJob, done: Erased, now_ms: int) -> ErasureNote:
-    """Add up a slice, and go on to the next step where one is over."""
-    erased = dict(job.erased)
-    for table, count in done.erased.items():
-        if count:
-            erased[table] = erased.get(table, 0) + count
-    step, step_at_ms, after = job.step, job.step_at_ms, done.after
-    if after is None:
-        names = [*STEPS, LAST_STEP]
-        step, step_at_ms, after = names[names.index(step) + 1], now_ms, 0
-    over = step == LAST_STEP
-    recipient = "" if over else job.subject.recipient
-    ended_ms = now_ms if over else 0
-    kept = job.kept_queues if done.kept_queues is None else done.kept_queues
-    return ErasureNote(step, step_at_ms, after, erased, done.waits_for, kept, recipient, ended_ms)
-
-
 def access(job: ErasureJob, now_ms: int) -> Slice:
     """Tokens and endpoints go first, so that nobody sends for the tenant; campaigns are stopped."""
     whose = (job.subject.tenant, job.subject.recipient)
@@ -151,6 +125,8 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
     yield ErasureQuery("erase_endpoint_hours", whose)
     erased = {"endpoint": (yield ErasureQuery("erase_endpoint", whose))}
     erased["replay"] = yield ErasureQuery("erase_replay", whose)
+    held = yield ErasureQuery("erase_batch_held", whose)
+    erased["batch_held"] = held + (yield ErasureQuery("erase_batch_named", whose))
     if job.subject.recipient:
         return Erased(erased)
     erased["token"] = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
@@ -225,12 +201,12 @@ def keys(job: ErasureJob, _now_ms: int) -> Slice:
 
 
 def events(job: ErasureJob, _now_ms: int) -> Slice:
-    """Events of a tenant with their bodies. Those that one recipient got were sent to others too,
-    and stay until their retention is over."""
+    """Events of a tenant with their bodies, and its batches. Events that one recipient got were
+    sent to others too, and stay until their retention is over."""
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("event_key", "event_message", "event"):
+    for table in ("event_key", "event_message", "event", "batch_member", "batch_count", "batch"):
         values = (job.subject.tenant, _before(job), SLICE)
         erased[table] = yield ErasureQuery(f"erase_{table}", values)
     return Erased(erased, 0 if any(erased.values()) else None)
@@ -300,10 +276,10 @@ def suppressions(job: ErasureJob, _now_ms: int) -> Slice:
 def reports(job: ErasureJob, _now_ms: int) -> Slice:
     """What was reported about messages."""
     tenant, recipient = job.subject.tenant, job.subject.recipient
-    address = list_address(recipient)
-    if recipient and not address:
+    if recipient and not (address := list_address(recipient)):
         return Erased({})
-    count = yield ErasureQuery("erase_mail_report", (tenant, address, SLICE))
+    name, whom = ("erase_mail_report_one", (address,)) if recipient else ("erase_mail_report", ())
+    count = yield ErasureQuery(name, (tenant, *whom, SLICE))
     return Erased({"mail_report": count}, 0 if count else None)
 
 

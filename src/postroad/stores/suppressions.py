@@ -73,9 +73,12 @@ class SuppressionTable(Statements):
             return True
         return await self.first("suppress", "token_is", token, digest) is not None
 
+    async def tokens_retain(self, before_ms: int) -> bool:
+        """Delete a slice of old tokens."""
+        return await self.changes("retain", "tokens_retain", before_ms, SLICE)
+
     async def reports_retain(self, before_ms: int) -> bool:
-        """Delete a slice of old reports, and old tokens."""
-        await self.execute("retain", "tokens_retain", before_ms)
+        """Delete a slice of old reports."""
         return await self.changes("retain", "reports_retain", before_ms, SLICE)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import LaneControls
 from postroad.verbs.credentials import CredentialAdmin
@@ -179,6 +180,14 @@ class BlockingReplays(Verbs):
     start, get = blocking(ReplayVerbs.start), blocking(ReplayVerbs.get)
     list, pause = blocking(ReplayVerbs.list), blocking(ReplayVerbs.pause)
     resume, cancel = blocking(ReplayVerbs.resume), blocking(ReplayVerbs.cancel)
+
+
+class BlockingBatches(Verbs):
+    """Send batches, and see how they stand."""
+
+    batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
+    put, get = blocking(BatchVerbs.put), blocking(BatchVerbs.get)
+    list = blocking(BatchVerbs.list)
 
 
 class BlockingAttachments(Verbs):

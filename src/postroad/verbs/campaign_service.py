@@ -9,7 +9,7 @@ from postroad.campaigns.sender import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
 from postroad.model.bounce_address import read_bounces
 from postroad.model.entities import Queue
-from postroad.model.errors import BadInput, Overloaded
+from postroad.model.errors import BadInput, Overloaded, StoreError
 from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
 from postroad.model.mail_report import read_soft_bounces
@@ -66,6 +66,8 @@ class CampaignService:
         self.store = campaign_store(road)
         named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
         defaults = {name: one for name, one in named.items() if one is not None}
+        self._defaults = tuple(defaults)
+        """Channels whose credential of the same name is in the settings."""
         cache = CredentialCache(self.store, ring, road.clock, defaults)
         self.windows = {one.name: one.window for one in channels if isinstance(one, HasWindow)}
         gate = SuppressionGate(road, road.clock, log)
@@ -114,6 +116,7 @@ class CampaignService:
         """Run the campaign worker of this process meanwhile. `ended` is called if it fails.
         `drain_s`: how long its end waits for a store that is away."""
         road, log = self._road, self._log
+        await self._reopen()
         deps = SenderDeps(self.store, road, pace, figures, road.clock, log, rules, owner, drain_s)
         worker = CampaignWorker(deps, self.credentials.session, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
@@ -131,6 +134,14 @@ class CampaignService:
                 await asyncio.wait([task])
             if not task.cancelled():  # which is not to look as if the run itself was
                 await task
+
+    async def _reopen(self) -> None:
+        """The settings may have been mended since a server refused what they say."""
+        try:
+            for name in self._defaults:
+                await self.credentials.reopen(name, name)
+        except StoreError as error:
+            self._log.warning("could not open queues that are disabled", error=str(error))
 
     async def _turn(self, queue: Queue, cost: int) -> None:
         """Wait for a slot for one call of a queue; Overloaded when that takes long."""

@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.campaigns.worker import OpenedChannel
-from postroad.model.block import BlockKind
 from postroad.model.credential import (
     SECRET,
     BadCredential,
@@ -33,6 +32,7 @@ from postroad.verbs.bounding import bounded
 
 NAME_CHARACTERS_MAX: Final = 100
 SEGMENTS_MAX: Final = 10
+REOPEN_SLICE: Final = 100
 Channels = Mapping[str, ChannelTransport]
 """The transports of channels, by name."""
 
@@ -106,9 +106,17 @@ class CredentialAdmin:
         self._cache.forget()
         (queue,) = await self._road.open_queues([transport.spec(tenant, name)])
         _ = await self._road.limit_lane(queue.lanes[0], limit)  # the lane was opened above
-        if queue.block is not None and queue.block.kind is BlockKind.disabled:
-            await self._road.unblock_queue(queue.id)
+        await self.reopen(name, kind, tenant)
         return await self.show(name, tenant=tenant)
+
+    async def reopen(self, name: str, kind: str, tenant: str = "") -> None:
+        """Let the queues of a credential go on that were disabled since it was refused: of a
+        tenant, or of all. Where it is refused again, one try is spent."""
+        after = 0
+        while found := await self._store.refused(tenant, kind, name, after, REOPEN_SLICE):
+            after = found[-1]
+            for queue in found:
+                await self._road.unblock_queue(queue)
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CredentialView:
         """A credential without its secret."""

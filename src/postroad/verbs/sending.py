@@ -190,7 +190,7 @@ class Sending:
 
     async def _send_each(self, sends: Sequence[Send]) -> list[Receipt | PostroadError]:
         intake = self.taking()
-        pairs = [await self._draft_or_why(send) async for send in self._in_turns(sends)]
+        pairs = [await self.draft_or_why(send) async for send in self._in_turns(sends)]
         answers = [
             (send, draft if isinstance(draft, PostroadError) else intake.put([draft]))
             for send, draft in pairs
@@ -217,7 +217,8 @@ class Sending:
         except PostroadError as error:
             return error
 
-    async def _draft_or_why(self, send: Send) -> tuple[Send, Draft | PostroadError]:
+    async def draft_or_why(self, send: Send) -> tuple[Send, Draft | PostroadError]:
+        """Check and draft a message without storing it, or say what is wrong with it."""
         try:
             self.allowance.sends((send.tenant,))
             await self._check((send,))

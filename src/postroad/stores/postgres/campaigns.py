@@ -126,14 +126,14 @@ class PostgresJobs(CampaignConnections):
 
 def _columns(results: Sequence[CallResult]) -> tuple[list[Any], ...]:
     """One list for each value of a result."""
-    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 9
+    return tuple(map(list, zip(*map(_values, results), strict=True))) or ([],) * 10
 
 
 def _values(one: CallResult) -> tuple[Any, ...]:
     unsent = one.state == RowState.unsent
     times = (0, 0) if unsent else (one.started_at_ms, one.answered_at_ms)
     texts = (one.provider_id, one.code, one.sub_type, one.error)
-    return (one.n, one.tries, one.state, *texts, *times)
+    return (one.n, one.tries, one.state, *texts, *times, one.due_ms)
 
 
 class PostgresCampaigns(PostgresCampaignStates, PostgresImports, PostgresJobs):

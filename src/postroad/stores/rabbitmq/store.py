@@ -284,7 +284,7 @@ class RabbitStore(
         self.suppressed, self.suppression_page = state.suppressed, state.suppression_page
         self.add_report, self.reports_of = state.add_report, state.reports_of
         self.soft_bounces, self.reports_retain = state.soft_bounces, state.reports_retain
-        self.take_token = state.take_token
+        self.take_token, self.tokens_retain = state.take_token, state.tokens_retain
         self.audit_add, self.audit_end = state.audit_add, state.audit_end
         self.audit_page, self.audit_retain = state.audit_page, state.audit_retain
         self.erasure_add, self.erasures_waiting = state.erasure_add, state.erasures_waiting

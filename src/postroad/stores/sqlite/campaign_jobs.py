@@ -64,7 +64,7 @@ def _suppressed(db: Database, campaign: int, ns: Sequence[int]) -> dict[int, str
 def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts:
     """Write results of calls; answers the campaign's counts after them."""
     change: dict[str, int] = dict.fromkeys(RowState, 0)
-    place = NEVER
+    place, temporary = NEVER, 0
     for result in results:
         was = _was(db, campaign, result)
         if not was or was == result.state:
@@ -74,8 +74,9 @@ def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts
         change[result.state] += 1
         if result.state == RowState.unsent:
             place = min(place, result.n - 1)
+        temporary += result.state == RowState.failed and result.due_ms > 0
     final = (change[state] for state in (RowState.sent, RowState.failed, RowState.uncertain))
-    db.run("campaign_add", campaign, *final, 0, change[RowState.suppressed], place)
+    db.run("campaign_add", campaign, *final, 0, change[RowState.suppressed], place, temporary)
     row = db.one("campaign_by_id", campaign)
     return read_campaign(row).counts if row else Counts()
 
@@ -83,7 +84,7 @@ def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts
 def _was(db: Database, campaign: int, result: CallResult) -> str:
     """The state that a result replaces; empty when the result changes nothing."""
     if result.state == RowState.unsent:
-        if db.changed("op_back", campaign, result.n, result.tries):
+        if db.changed("op_back", campaign, result.n, result.tries, result.due_ms):
             return ""
     elif db.changed("op_gone", campaign, result.n, result.tries):
         return "unsent"
@@ -116,7 +117,7 @@ def reap(db: Database, only_owner: int, repeats: Sequence[str], now_ms: int) -> 
         begun = db.all("ops_begun", job)
         if db.number("campaign_goes_by", campaign, channels):
             for n, tries, _ in begun:
-                db.run("op_back", campaign, n, tries)
+                db.run("op_back", campaign, n, tries, 0)
         else:
             results = [
                 CallResult(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)

@@ -65,7 +65,8 @@ def settle(db: Database, campaign: int, state: RowState, ns: Sequence[int], now_
     ]
     if done:
         place = min(done) - 1 if state == RowState.unsent else NEVER
-        db.run("campaign_add", campaign, (state == "sent") * len(done), 0, -len(done), 0, 0, place)
+        sent = (state == "sent") * len(done)
+        db.run("campaign_add", campaign, sent, 0, -len(done), 0, 0, place, 0)
     return len(done)
 
 
@@ -84,7 +85,7 @@ def callback(db: Database, campaign: int, n: int, said: Callback, now_ms: int) -
     if was != "sent" or bad:
         gone = tuple(-(was == state) for state in ("failed", "uncertain", "suppressed"))
         changes = (was != "sent", *gone[:2], bad, gone[2])
-        db.run("campaign_add", campaign, *map(int, changes), NEVER)
+        db.run("campaign_add", campaign, *map(int, changes), NEVER, 0)
     return True
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.batch import BatchPlan
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.record import (
@@ -21,13 +22,24 @@ from postroad.model.record import (
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.audit import AuditTable
+from postroad.stores.batches import BatchTables
 from postroad.stores.blobs import BlobTable
 from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.rules import RuleTable
-from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
+from postroad.stores.sqlite import (
+    batches,
+    claiming,
+    collecting,
+    control,
+    inbox,
+    leases,
+    recording,
+    upkeep,
+)
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
+from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.endpoint_life import SqliteEndpointLife
 from postroad.stores.sqlite.erasing import SqliteErasing
@@ -161,6 +173,30 @@ class SqliteUpkeep(SqliteBase):
         return await self.write("retain", lambda db: collecting.collect(db, now_ms, unused_ms))
 
 
+class SqliteBatches(BatchTables, SqliteBase):
+    """Stores batches."""
+
+    async def batch_put(self, plan: BatchPlan) -> None:
+        """Store a batch with all that belongs to it."""
+        now_ms = self.clock.now_ms()
+        await self.write("batches", lambda db: batches.put(db, plan, now_ms), durable=True)
+        drafts = [*plan.drafts, *(held.draft for held in plan.held)]
+        soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
+        if soonest < NEVER:
+            self.bell.ring_expiry(soonest)
+
+    async def batch_seal(self, numbers: Sequence[int]) -> None:
+        """Say that all members of batches are stored."""
+        now_ms = self.clock.now_ms()
+
+        def work(db: Database) -> None:
+            db.many("batch_seal", [(batch,) for batch in numbers])
+            for batch in numbers:
+                batches.close(db, batch, now_ms)
+
+        await self.write("batches", work, durable=True)
+
+
 class SqliteControl(SqliteBase):
     """Cancel, pause, resume, unblock."""
 
@@ -235,6 +271,7 @@ class SqliteStore(
     SqliteRecipients,
     SqlitePacing,
     SqliteTicks,
+    SqliteBatches,
     AuditTable,
     SqliteErasing,
     StoredHeaders,

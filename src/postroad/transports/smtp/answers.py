@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from postroad.model.outcome import (
     DELIVERED,
+    Kind,
     Outcome,
     ProviderAnswer,
     failed,
@@ -45,6 +46,7 @@ ABOUT_STEP: Final = {
 FINAL: Final = frozenset(("mailbox", "mailbox_full", "size", "content", "routing"))
 """A permanent refusal for one of these is final. One of the sender, by policy or of a command says
 nothing about the recipient, and may be mended."""
+AGAIN: Final = (Kind.failed, Kind.unreachable)
 GREYLISTED: Final = ("greylist", "graylist", "grey-list", "grey list")
 
 
@@ -56,9 +58,9 @@ def judge(answer: Answer, *, relay: bool) -> Outcome:
     outcome = _outcome(answer, about, relay=relay)
     if outcome is DELIVERED:
         code, about, queue_id = "", "", _queue_id(reply.text)
-    return replace(
-        outcome, status=reply.code, provider=ProviderAnswer(queue_id, code, sub_type=about)
-    )
+    temporary = reply.code < 500 and outcome.kind in AGAIN and answer.step in ABOUT_STEP
+    said = ProviderAnswer(queue_id, code, sub_type=about)
+    return replace(outcome, status=reply.code, provider=said, temporary=temporary)
 
 
 def _outcome(answer: Answer, about: str, *, relay: bool) -> Outcome:

@@ -174,7 +174,8 @@ def _not_sent(error: BadInput | NoMail | Unresolved | StoreError, *, relay: bool
     if isinstance(error, StoreError):
         outcome, about = later(f"its attachments cannot be read: {why}", after_ms=AGAIN_MS), "store"
     elif isinstance(error, Unresolved):
-        outcome, about = unreachable(why) if relay else failed(why), "dns"
+        outcome = unreachable(why) if relay else replace(failed(why), temporary=True)
+        about = "dns"
     elif isinstance(error, BadUrl):
         outcome, about = failed(why), "forbidden"
     elif isinstance(error, NoMail):

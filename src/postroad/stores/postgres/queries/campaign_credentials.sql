@@ -37,6 +37,14 @@ select id, tenant, name, kind, spec, key, sealed, blocked_until, block_reason, b
 -- Seal a credential with another key, unless it has changed meanwhile.
 update postroad.credential set key = $2, sealed = $3 where id = $1 and sealed = $4 returning id
 
+-- name: queues_refused
+-- Find the next disabled queues of a channel (`$2:`, `$2@SITE:`) and a credential, of one tenant or all ('').
+select id from postroad.queue
+ where block_kind = 'disabled' and id > $4 and ($1 = '' or tenant = $1)
+   and (name = $2 || ':' || $3
+        or (left(name, length($2) + 1) = $2 || '@' and right(name, length($3) + 1) = ':' || $3))
+ order by id limit $5
+
 -- name: credential_block
 -- Send nothing with a credential before a time.
 update postroad.credential set blocked_until = $2, block_reason = $3, block_streak = $4 where id = $1

@@ -22,7 +22,7 @@ select postroad.campaign_enqueue($1, $2, $3, $4)
 
 -- name: ops_queued
 -- Ops of a job that wait to be sent.
-select o.n, o.tries, m.recipient, m.fields
+select o.n, o.tries, m.recipient, m.fields, o.due, o.deferred
   from postroad.campaign_op o join postroad.campaign_message m on m.campaign_id = o.campaign_id and m.n = o.n
  where o.job_id = $1 and o.n > $2 and o.state = 'queued' order by o.n limit $3
 
@@ -49,7 +49,7 @@ select n, tries, null as reason from begun union all select n, 0, reason from ke
 
 -- name: ops_record
 -- Record what calls gave.
-select postroad.campaign_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+select postroad.campaign_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: job_release
 -- Give a job back; it is SENT when nothing of it is left.

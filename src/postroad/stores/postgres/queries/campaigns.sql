@@ -8,25 +8,25 @@ values ($1, $2, $3, $4, postroad.now_ms()) on conflict (tenant, name) do nothing
 -- name: campaign_find
 -- The campaign of a name.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from postroad.campaign where tenant = $1 and name = $2
 
 -- name: campaign_by_id
 -- The campaign of a number.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from postroad.campaign where id = $1
 
 -- name: campaigns_of_tenant
 -- A tenant's campaigns, in the order in which they were made.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from postroad.campaign where tenant = $1 and id > $2 order by id limit $3
 
 -- name: campaigns_due
 -- Scheduled campaigns whose time has come.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from postroad.campaign where state = 'scheduled' and start_at <= postroad.now_ms()
 
 -- name: campaigns_outlook

@@ -29,11 +29,13 @@ delete from postroad.suppression
  where address in (lower($2 collate "C"), $3) and tenant = $1 and ($4 = '' or reason = $4) returning 1
 
 -- name: report_add
--- Note what was reported about a message, unless it is known. That it was delivered counts only after soft bounces.
+-- Note what was reported about a message, unless it is known or there are a hundred of them. That it was delivered counts
+-- only after soft bounces.
 insert into postroad.mail_report (tenant, message, address, kind, mark, code, note, at)
 select $1, $2::bigint, $3, $4, $5, $6, $7, $8::bigint
- where $4::text <> 'delivered'
-    or exists (select 1 from postroad.mail_report where address = $3 and tenant = $1 and kind = 'soft_bounce')
+ where ($4::text <> 'delivered'
+        or exists (select 1 from postroad.mail_report where address = $3 and tenant = $1 and kind = 'soft_bounce'))
+   and (select count(*) from (select 1 from postroad.mail_report where message = $2::bigint limit 100) x) < 100
 on conflict do nothing returning 1
 
 -- name: reports_of
@@ -41,10 +43,14 @@ on conflict do nothing returning 1
 select kind, at, code, note from postroad.mail_report where message = $1 order by id
 
 -- name: report_soft_bounces
--- Count a recipient's soft bounces since a time and since its last delivery, and the messages that they are about.
-select count(*), count(distinct message) from postroad.mail_report
- where address = $2 and tenant = $1 and kind = 'soft_bounce' and at >= $3
-   and id > coalesce((select max(id) from postroad.mail_report where address = $2 and tenant = $1 and kind = 'delivered'), 0)
+-- Count a recipient's soft bounces since a time and since its last delivery, and the messages that they are about; of the
+-- newest thousand.
+select count(*), count(distinct message) from (
+  select message, at from postroad.mail_report
+   where address = $2 and tenant = $1 and kind = 'soft_bounce'
+     and id > coalesce((select max(id) from postroad.mail_report where address = $2 and tenant = $1 and kind = 'delivered'), 0)
+   order by id desc limit 1000) x
+ where at >= $3
 
 -- name: reports_retain
 -- Delete a slice of the reports from before a time, the oldest first.
@@ -59,5 +65,5 @@ insert into postroad.callback_token (token, digest, at) values ($1, $2, $3) on c
 select 1 from postroad.callback_token where token = $1 and digest = $2
 
 -- name: tokens_retain
--- Delete tokens from before a time.
-delete from postroad.callback_token where at < $1 returning 1
+-- Delete a slice of the tokens from before a time.
+delete from postroad.callback_token where token in (select token from postroad.callback_token where at < $1 order by at limit $2) returning 1

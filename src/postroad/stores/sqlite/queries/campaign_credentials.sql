@@ -40,3 +40,11 @@ update credential set key = ?2, sealed = ?3 where id = ?1 and sealed = ?4
 -- name: credential_block
 -- Block a credential until a time; 0 lifts the block.
 update credential set blocked_until = ?2, block_reason = ?3, block_streak = ?4 where id = ?1
+
+-- name: queues_refused
+-- Find the next disabled queues of a channel (`?2:`, `?2@SITE:`) and a credential, of one tenant or all ('').
+select id from queue
+ where block_kind = 'disabled' and id > ?4 and (?1 = '' or tenant = ?1)
+   and (name = ?2 || ':' || ?3
+        or (substr(name, 1, length(?2) + 1) = ?2 || '@' and substr(name, -length(?3) - 1) = ':' || ?3))
+ order by id limit ?5

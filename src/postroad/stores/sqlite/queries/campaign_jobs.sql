@@ -83,7 +83,7 @@ returning n
 
 -- name: ops_queued
 -- Read the queued operations of a job, with their recipients.
-select o.n, o.tries, m.recipient, m.fields
+select o.n, o.tries, m.recipient, m.fields, o.due, o.deferred
   from campaign_op o join campaign_message m on m.campaign_id = o.campaign_id and m.n = o.n
  where o.job_id = ?1 and o.n > ?2 and o.state = 'queued' order by o.n limit ?3
 
@@ -107,8 +107,9 @@ returning tries
 select tries, intent_at from campaign_op where campaign_id = ?1 and n = ?2
 
 -- name: op_back
--- Queue an operation again whose try was not made.
-update campaign_op set state = 'queued' where campaign_id = ?1 and n = ?2 and tries = ?3 and state = 'intent'
+-- Queue an operation again whose try was not made, or had a temporary answer: not before a time.
+update campaign_op set state = 'queued', due = max(due, ?4), deferred = deferred + (?4 > 0)
+ where campaign_id = ?1 and n = ?2 and tries = ?3 and state = 'intent'
 
 -- name: op_gone
 -- Delete an operation that has ended, also if it was queued again since; with 0 whichever try it

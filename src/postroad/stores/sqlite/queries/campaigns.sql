@@ -9,25 +9,25 @@ on conflict (tenant, name) do nothing
 -- name: campaign_find
 -- Find a campaign by tenant and name.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from campaign where tenant = ?1 and name = ?2
 
 -- name: campaign_by_id
 -- Find a campaign by number.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from campaign where id = ?1
 
 -- name: campaigns_of_tenant
 -- List a tenant's campaigns in the order in which they were made.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from campaign where tenant = ?1 and id > ?2 order by id limit ?3
 
 -- name: campaigns_due
 -- List scheduled campaigns whose time has come.
 select id, tenant, name, credential, spec, columns, state, reason, halts, start_at, total, sent,
-       failed, uncertain, undelivered, suppressed, created_at, started_at, ended_at
+       failed, uncertain, undelivered, suppressed, temporary, created_at, started_at, ended_at
   from campaign
  where state in ('scheduled', 'running') and state = 'scheduled' and start_at <= ?1
 
@@ -78,7 +78,7 @@ update campaign set halts = 0 where id = ?1
 -- name: campaign_add
 -- Add to a campaign's counts, and go back to a place from which recipients are unsent again.
 update campaign set sent = sent + ?2, failed = failed + ?3, uncertain = uncertain + ?4,
-       undelivered = undelivered + ?5, suppressed = suppressed + ?6, place = min(place, ?7)
+       undelivered = undelivered + ?5, suppressed = suppressed + ?6, place = min(place, ?7), temporary = temporary + ?8
  where id = ?1
 
 -- name: campaign_exact
@@ -92,7 +92,7 @@ update campaign set place = ?2 where id = ?1
 
 -- name: campaign_no_failures
 -- Set a campaign's counts of those who were not sent to back to 0.
-update campaign set failed = 0, suppressed = 0 where id = ?1
+update campaign set failed = 0, suppressed = 0, temporary = 0 where id = ?1
 
 -- name: campaign_goes_by
 -- Tell whether a campaign goes through one of these channels.

@@ -207,9 +207,12 @@ on conflict do nothing
 delete from suppression where address = ?2 and tenant = ?1
 
 -- name: erase_mail_report
--- Delete a slice of what was reported to a tenant, about everybody or about one recipient.
-delete from mail_report
- where id in (select id from mail_report where tenant = ?1 and (?2 = '' or address = ?2) order by id limit ?3)
+-- Delete a slice of what was reported to a tenant.
+delete from mail_report where id in (select id from mail_report where tenant = ?1 order by id limit ?2)
+
+-- name: erase_mail_report_one
+-- Delete a slice of what was reported to a tenant about one recipient.
+delete from mail_report where id in (select id from mail_report where address = ?2 and tenant = ?1 limit ?3)
 
 -- name: erase_letter
 -- Delete letters in mailboxes.
@@ -304,3 +307,29 @@ delete from replay where tenant = ?1 and (?2 = '' or queue = ?2)
 -- name: erase_event
 -- Delete a tenant's events.
 delete from event where id in (select id from event where tenant = ?1 and id < ?2 limit ?3)
+
+-- name: erase_batch_held
+-- Delete what follows a tenant's batches: nothing of it is sent any more.
+delete from batch_held where ?2 = '' and queue_id in (select id from queue where tenant = ?1)
+
+-- name: erase_batch_named
+-- Empty what follows batches and is for one recipient, so that it expires and is never tried.
+update batch_held set headers = x'', body = cast('null' as blob), order_key = '', due = 4611686018427387903, expires_at = 1
+ where id in (select h.id from batch_held h join queue q on q.id = h.queue_id
+               where q.tenant = ?1 and ?2 <> '' and (q.name = ?2 or case when instr(h.headers, '"postroad-to":') > 0 then json_extract(cast(h.headers as text), '$."postroad-to"') = ?2 end))
+
+-- name: erase_batch_member
+-- Delete who is a member of a tenant's batches.
+delete from batch_member
+ where message_id in (select m.message_id from batch_member m join batch b on b.id = m.batch_id
+                       where b.tenant = ?1 and b.id < ?2 limit ?3)
+
+-- name: erase_batch_count
+-- Delete the counts of a tenant's batches.
+delete from batch_count
+ where batch_id in (select c.batch_id from batch_count c join batch b on b.id = c.batch_id
+                     where b.tenant = ?1 and b.id < ?2 limit ?3)
+
+-- name: erase_batch
+-- Delete a tenant's batches.
+delete from batch where id in (select id from batch where tenant = ?1 and id < ?2 limit ?3)

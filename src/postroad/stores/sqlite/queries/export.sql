@@ -64,6 +64,22 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
         or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
  order by k1, k2
 
+-- name: export_batch_held
+-- Walk over messages that follow batches.
+with next as materialized (select * from batch_held where id > ?3 and ?4 >= 0 order by id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or case when instr(n.headers, '"postroad-to":') > 0 then json_extract(cast(n.headers as text), '$."postroad-to"') = ?2 end), false) as meant, n.id,
+       q.name as queue, n.due, n.expires_at, n.order_key, n.headers, n.body
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or case when instr(n.headers, '"postroad-to":') > 0 then json_extract(cast(n.headers as text), '$."postroad-to"') = ?2 end)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_batch
+-- Read batches of a tenant.
+select id as k1, 0 as k2, id as batch_id, state, total, delivered, dead, cancelled, made_at, ended_at, sent
+  from batch where tenant = ?1 and ?2 = '' and id > ?3 and ?4 >= 0 order by id limit ?5
+
 -- name: export_history
 -- Walk over finished messages.
 with next as materialized (select * from history where id > ?3 and ?4 >= 0 order by id limit ?5)

@@ -34,11 +34,13 @@ select tenant, recipient, reason, at, campaign, message, note, id from suppressi
 delete from suppression where address in (lower(?2), ?3) and tenant = ?1 and (?4 = '' or reason = ?4)
 
 -- name: report_add
--- Note what was reported about a message, unless it is known. That it was delivered counts only after soft bounces.
+-- Note what was reported about a message, unless it is known or there are a hundred of them. That it was delivered counts
+-- only after soft bounces.
 insert into mail_report (tenant, message, address, kind, mark, code, note, at)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
- where ?4 <> 'delivered'
-    or exists (select 1 from mail_report where address = ?3 and tenant = ?1 and kind = 'soft_bounce')
+ where (?4 <> 'delivered'
+        or exists (select 1 from mail_report where address = ?3 and tenant = ?1 and kind = 'soft_bounce'))
+   and (select count(*) from (select 1 from mail_report where message = ?2 limit 100) x) < 100
 on conflict do nothing
 
 -- name: reports_of
@@ -46,10 +48,14 @@ on conflict do nothing
 select kind, at, code, note from mail_report where message = ?1 order by id
 
 -- name: report_soft_bounces
--- Count a recipient's soft bounces since a time and since its last delivery, and the messages that they are about.
-select count(*), count(distinct message) from mail_report
- where address = ?2 and tenant = ?1 and kind = 'soft_bounce' and at >= ?3
-   and id > coalesce((select max(id) from mail_report where address = ?2 and tenant = ?1 and kind = 'delivered'), 0)
+-- Count a recipient's soft bounces since a time and since its last delivery, and the messages that they are about; of the
+-- newest thousand.
+select count(*), count(distinct message) from (
+  select message, at from mail_report
+   where address = ?2 and tenant = ?1 and kind = 'soft_bounce'
+     and id > coalesce((select max(id) from mail_report where address = ?2 and tenant = ?1 and kind = 'delivered'), 0)
+   order by id desc limit 1000) x
+ where at >= ?3
 
 -- name: reports_retain
 -- Delete a slice of the reports from before a time, the oldest first.
@@ -64,5 +70,5 @@ insert into callback_token (token, digest, at) values (?1, ?2, ?3) on conflict d
 select 1 from callback_token where token = ?1 and digest = ?2
 
 -- name: tokens_retain
--- Delete tokens from before a time.
-delete from callback_token where at < ?1
+-- Delete a slice of the tokens from before a time.
+delete from callback_token where token in (select token from callback_token where at < ?1 order by at limit ?2)

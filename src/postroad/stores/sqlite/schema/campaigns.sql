@@ -39,6 +39,7 @@ create table campaign (
   uncertain   integer not null default 0,
   undelivered integer not null default 0,
   suppressed  integer not null default 0,
+  temporary   integer not null default 0,   -- those of failed whose server said "later" until the last try
   created_at  integer not null,
   started_at  integer not null default 0,
   ended_at    integer not null default 0,
@@ -103,6 +104,8 @@ create table campaign_op (
   state       text not null default 'queued' check (state in ('queued', 'intent')),
   tries       integer not null,
   intent_at   integer not null default 0,
+  due         integer not null default 0,   -- after a temporary answer: not before
+  deferred    integer not null default 0,   -- temporary answers
   primary key (campaign_id, n)
 ) strict, without rowid;
 create index campaign_op_job on campaign_op (job_id, n);

@@ -19,6 +19,7 @@ create table queue (
   check ((block_kind = '') = (block_until = 0)),
   unique (tenant, name)
 ) strict;
+create index queue_disabled on queue (id) where block_kind = 'disabled';
 create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'unreachable');
 
 -- The lane that serves a shard of a queue.

@@ -32,7 +32,7 @@ create table mail_report (
   at      integer not null
 ) strict;
 create unique index mail_report_message on mail_report (message, kind, mark);
-create index mail_report_address on mail_report (address, tenant);
+create index mail_report_address on mail_report (address, tenant, kind, id);
 create index mail_report_tenant on mail_report (tenant, id);
 
 -- Tokens of callbacks that were taken, each with the digest of its body: signatures of some providers are not over it.

@@ -16,6 +16,9 @@ begin
   return json_build_object(
     'now', v_now, 'rings', v_rings, 'expired', coalesce(cardinality(v_ids), 0),
     'next', (select min(expires_at) from message where expires_at < never()),
+    'whole', (select count(*) from batch b
+               where b.state = 'open' and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0)
+                                                        from batch_count c where c.batch_id = b.id)),
     'spells', (
       select coalesce(json_agg(s), '[]') from (
         select q.id as queue, q.policy, q.block_kind as kind, q.block_since as since, 0 as lane
@@ -82,6 +85,7 @@ begin
     select g.id, r.queue_id, 'cancelled', g.accepted_at, p_now, g.level, g.attempts, 0
       from gone g join place r on r.id = g.rung_id where p_reason is null)
   select array_agg(distinct g.rung_id) into v_rungs from gone g;
+  perform end_members(0, '{}', p_ids, array[p_reason is not null]);
   return refresh_heads(v_rungs, 0);
 end $$;
 
@@ -113,6 +117,9 @@ begin
     select schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
+  perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);
+  delete from batch where id in (
+    select id from batch where ended_at > 0 and ended_at < v_edge limit p_limit);
   delete from kept_body where id in (
     select id from kept_body where ends_at <= v_now order by ends_at limit p_limit);
   get diagnostics v_bodies = row_count;

@@ -36,6 +36,7 @@ create table campaign (
   uncertain   bigint not null default 0,
   undelivered bigint not null default 0,
   suppressed  bigint not null default 0,
+  temporary   bigint not null default 0,   -- those of failed whose server said "later" until the last try
   created_at  bigint not null,
   started_at  bigint not null default 0,
   ended_at    bigint not null default 0,
@@ -95,6 +96,8 @@ create table campaign_op (
   state       text not null default 'queued' check (state in ('queued', 'intent')),
   tries       int not null,
   intent_at   bigint not null default 0,
+  due         bigint not null default 0,   -- after a temporary answer: not before
+  deferred    int not null default 0,   -- temporary answers
   primary key (campaign_id, n)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 create index campaign_op_job on campaign_op (job_id, n);

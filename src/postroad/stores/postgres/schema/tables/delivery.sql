@@ -32,6 +32,7 @@ create table queue (
   check ((block_kind = '') = (block_until = 0)),
   unique (tenant, name)
 ) with (fillfactor = 70);
+create index queue_disabled on queue (id) where block_kind = 'disabled';
 create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'unreachable');
 
 -- Claims and releases write no indexed column, so their row versions stay in one page and out of all
