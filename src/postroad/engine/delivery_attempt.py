@@ -114,10 +114,7 @@ class DeliveryAttempt:
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is an outcome
             outcome = self._raised(error)
         # Cut in the last moment: it has ended all the same.
-        if deps.deadlines.end(task) and outcome is not None and outcome.kind is Kind.failed:
-            stopped = self._worker.open_messages.on_last_try(self._message.id)
-            return later(STOPPED, after_ms=0) if stopped else outcome
-        return outcome
+        return self._unless_stopped(outcome) if deps.deadlines.end(task) else outcome
 
     # Before it is sent
 
@@ -197,6 +194,13 @@ class DeliveryAttempt:
             # Its own fault alone: neither its queue nor its lane is to wait for it.
             return failed(f"its headers cannot be opened: {error}", answered=False)
         raise error
+
+    def _unless_stopped(self, outcome: Outcome | None) -> Outcome | None:
+        """What a try came to that raised while it was stopped."""
+        if outcome is None or outcome.kind is not Kind.failed:
+            return outcome
+        stopped = self._worker.open_messages.on_last_try(self._message.id)
+        return later(STOPPED, after_ms=0) if stopped else outcome
 
     async def _stopped(self) -> Outcome | None:
         """Its message was cancelled while it ran: it spends no level, and is not tried again."""
