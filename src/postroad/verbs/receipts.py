@@ -8,15 +8,18 @@ from msgspec import Struct
 from postroad.engine.drafting import Send
 from postroad.model.entities import Accepted
 from postroad.model.errors import Conflict
+from postroad.model.errors import NotOnRabbitMQ as NotHere
 from postroad.model.ids import to_text
 
 
 class Receipt(Struct, frozen=True, gc=False):
-    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key."""
+    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key.
+    `earlier`: with `replace`, the one before it was `replaced`, or had `started`."""
 
     id: str
     queue: str
     duplicate: bool = False
+    earlier: str = ""
 
     @property
     def handed_over(self) -> bool:
@@ -36,13 +39,24 @@ class HandedOver(Receipt, frozen=True, gc=False):
 def receipts_of(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
     """The receipts of sends that are stored; the first refusal is raised, with what is stored."""
     pairs = list(zip(sends, answers, strict=True))
-    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if a.stored]
+    receipts = [
+        Receipt(to_text(a.id), s.queue, a.duplicate, a.earlier) for s, a in pairs if a.stored
+    ]
     for send, answer in pairs if len(receipts) < len(sends) else ():
         if not answer.stored:
             error = copy(answer.refused) or _conflict(send, answer)  # others may be told the same
             error.stored = tuple(receipt.id for receipt in receipts)
             raise error
     return receipts
+
+
+def check_plain(send: Send, where: str) -> None:
+    """Refuse what only a store can do that sees all messages of a queue."""
+    if send.replace is not None or send.unique_for:
+        raise NotHere(
+            f"replace= and unique_for= do not work {where}: send it with road.send, on a road on "
+            "PostgreSQL or SQLite"
+        )
 
 
 def _conflict(send: Send, answer: Accepted) -> Conflict:

@@ -35,7 +35,7 @@ from postroad.verbs.addressing import Addressing, check_named
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import AttachmentHolds
 from postroad.verbs.known_queues import check_names
-from postroad.verbs.receipts import HandedOver, Receipt, receipts_of
+from postroad.verbs.receipts import HandedOver, Receipt, check_plain, receipts_of
 
 T = TypeVar("T")
 Sends = Sequence[Send | tuple[str, object]]
@@ -63,6 +63,9 @@ class SendOptions(TypedDict, total=False):
     credential: str
     check: bool
     zone: str
+    replace: str | None
+    at_most: Duration
+    unique_for: Duration
 
 
 class Sending:
@@ -237,6 +240,7 @@ class Sending:
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
+        check_plain(send, "with send_in")
         self.allowance.sends((send.tenant,))
         await self._check((send,))
         (send,) = await self._addressing.routed((send,))
@@ -280,6 +284,8 @@ class Sending:
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
+        if self._far is not None:
+            check_plain(send, "on RabbitMQ")
         return draft(send, queue, self.ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
