@@ -17,6 +17,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
+from postroad.model.redaction import Redaction
 from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
 from postroad.ports.channel import Channel
@@ -136,12 +137,14 @@ class Postroad:
         form = self.settings.log_format
         log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
-        self._failure_log = FailureLog(log, store.clock)
+        redaction = self._redaction = Redaction(self.settings.redact)
+        self._failure_log = FailureLog(log, store.clock, redaction)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry, self.extra_transports = Registry(self._handlers, self), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
-        own = webhook_transport(store, keys, rules, self.registry.transforms, parts.resolve)
+        transforms = self.registry.transforms
+        own = webhook_transport(store, keys, rules, transforms, parts.resolve, redaction)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
@@ -174,15 +177,17 @@ class Postroad:
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
-        self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
+        send_many, redaction = self._sending.send_many, self._redaction
+        self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
         self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
-        self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
+        self.suppressions = SuppressionVerbs(store, service.reports)
+        self.dead = DeadMessages(store, redaction)
         self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        events = self.events = EventVerbs(store, self._sending, allowance, log)
+        events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         batches = self.batches = BatchVerbs(store, self._sending)
         self.batch, self.chain = batches.batch, batches.chain

@@ -122,6 +122,9 @@ class Failures(Protocol):
     def cut(self, queue: str, message: Message, error: str) -> None:
         """One was cut at its timeout."""
 
+    def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
+        """What came of a try, without the fields of its body that are not shown."""
+
 
 class HandlerSession:
     """Calls one handler."""
@@ -157,19 +160,24 @@ class HandlerSession:
             else:
                 await self._in_thread(self._threads.call(partial(self._function, job)), message)
         except Reject as error:
-            return rejected(error_text(error))
+            return self._shown(queue, message, rejected(error_text(error)))
         except RetryLater as error:
-            return later(error_text(error), after_ms=error.after_ms)
+            said = later(error_text(error), after_ms=error.after_ms)
+            return self._shown(queue, message, said)
         except HoldQueue as error:
-            return queue_held(error_text(error), error.hold)
+            return self._shown(queue, message, queue_held(error_text(error), error.hold))
         except HoldKey as error:
-            return key_held(error_text(error), error.hold)
+            return self._shown(queue, message, key_held(error_text(error), error.hold))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             self._failure_log.raised(queue.name, message, error)
-            return failed(f"{type(error).__name__}: {error_text(error)}")
+            said = failed(f"{type(error).__name__}: {error_text(error)}")
+            return self._shown(queue, message, said)
         finally:
             job.over = True
         return DELIVERED
+
+    def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:
+        return self._failure_log.shown(queue.name, message, outcome)
 
     async def _in_thread(self, call: Call, message: Message) -> None:
         try:
