@@ -67,6 +67,9 @@ def rules(
     disable_after_s: Annotated[float | None, Option(help="Disable it after; 0: never.")] = None,
     hold_for_s: Annotated[float | None, Option(help="How long messages are held.")] = None,
     hold_max: Annotated[int | None, Option(help="How many messages are held.")] = None,
+    dead_every_s: Annotated[
+        float | None, Option(help="Tell of dead messages once in so long; 0: never.")
+    ] = None,
     drain: Annotated[str | None, Option(help="How fast they are sent then, as 50/s.")] = None,
     everywhere: Annotated[
         bool, Option("--everywhere", help="For all tenants that have no rules of their own.")
@@ -78,6 +81,7 @@ def rules(
         "disable_after_s": disable_after_s,
         "hold_for_s": hold_for_s,
         "hold_max": hold_max,
+        "dead_every_s": dead_every_s,
         "drain": drain,
     }
     data: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
