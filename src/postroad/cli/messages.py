@@ -8,7 +8,7 @@ import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
-from postroad.cli import lists
+from postroad.cli import jobs, lists
 from postroad.cli.command import (
     Commands,
     Invocation,
@@ -34,7 +34,7 @@ def add(app: Group) -> None:
     commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
     text = "One message: show, explain, cancel, settle, send again."
     commands |= {"body": lists.body, "send-again": lists.send_again}
-    commands |= {"settle-all": lists.settle_all}
+    commands |= {"settle-all": lists.settle_all, "result": jobs.result}
     add_group(app, "message", "Messages", text, commands)
     command(app, "messages", panel="Messages")(lists.messages)
     command(app, "cancel-all", panel="Messages")(cancel_all)

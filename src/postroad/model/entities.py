@@ -51,6 +51,8 @@ class Policy(Struct, frozen=True, gc=False):
     timeout_ms: int = 30_000
     keep_bodies_ms: int = 0
     """How long the bodies of delivered messages are kept; 0 is as the road says."""
+    result_ttl_ms: int = 0
+    """How long what a handler returns is kept; 0 is not at all."""
     quota_ttl_ms: int = 7 * DAY_MS
     unreachable_ttl_ms: int = 2 * DAY_MS
 

@@ -26,7 +26,7 @@ from postroad.ports.entropy import secret_bytes
 from postroad.remote.api_request import ApiRequest
 from postroad.remote.calls import lines_of
 from postroad.remote.client import NDJSON, PATIENCE_S, RemoteClient
-from postroad.verbs.receipts import Receipt
+from postroad.verbs.receipts import JobReads, Receipt, SentReceipt
 from postroad.verbs.sending import Sends, with_trace
 
 OWN: Final = "remote-"
@@ -55,6 +55,7 @@ class RemoteSending:
     def __init__(self, client: RemoteClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+        self.jobs: JobReads | None = None
 
     async def send(self, send: Send) -> Receipt:
         """Store one message."""
@@ -62,7 +63,7 @@ class RemoteSending:
         headers = self._client.for_tenant(send.tenant)
         asked = ApiRequest("POST", "/v1/messages", {}, line_of(send), headers)
         answer = await self._client.ask(asked, again=True)
-        return _own(send, self._client.read(answer.content, Receipt))
+        return self._own(send, self._client.read(answer.content, Receipt))
 
     async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
@@ -84,7 +85,7 @@ class RemoteSending:
         if len(said) != len(asked) + 1:
             raise RoadUnreachable(f"the answer of {self._client.name} was cut off")
         receipts = [Receipt(one.id, one.queue, one.duplicate) for one in said[:-1]]
-        return [_own(send, got) for send, got in zip(asked, receipts, strict=True)]
+        return [self._own(send, got) for send, got in zip(asked, receipts, strict=True)]
 
     async def send_each(self, sends: Sends) -> list[Receipt | PostroadError]:
         """Store many messages, each for itself. Those that a server could not store in time are
@@ -119,10 +120,20 @@ class RemoteSending:
                     line: LineSaid = self._client.read(text, LineSaid)
                     if not line.done:
                         place = places[line.line - 1]
-                        said[place] = _said(asked[place], line)
+                        said[place] = self._said(asked[place], line)
         except AWAY as error:
             lost = error
         return dict.fromkeys(places, lost) | said
+
+    def _said(self, send: Send, line: LineSaid) -> Receipt | PostroadError:
+        if line.problem is not None:
+            return error_of(line.problem)
+        return self._own(send, Receipt(line.id, line.queue, line.duplicate))
+
+    def _own(self, send: Send, receipt: Receipt) -> Receipt:
+        """A message with a key of our own was sent once, however often it had to be asked for."""
+        duplicate = receipt.duplicate and not (send.key or "").startswith(OWN)
+        return SentReceipt(receipt.id, receipt.queue, duplicate, send.tenant, self.jobs)
 
     def _prepared(self, sends: Sequence[Send]) -> list[Send]:
         keyed = [
@@ -163,15 +174,3 @@ def line_of(send: Send) -> bytes:
     else:
         told["body"] = Raw(encode_body(send.body))
     return msgspec.json.encode(told)
-
-
-def _said(send: Send, line: LineSaid) -> Receipt | PostroadError:
-    if line.problem is not None:
-        return error_of(line.problem)
-    return _own(send, Receipt(line.id, line.queue, line.duplicate))
-
-
-def _own(send: Send, receipt: Receipt) -> Receipt:
-    """A message with a key of our own was sent once, however often it had to be asked for."""
-    own = (send.key or "").startswith(OWN)
-    return structs.replace(receipt, duplicate=False) if own else receipt

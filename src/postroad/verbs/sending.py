@@ -35,7 +35,7 @@ from postroad.verbs.addressing import Addressing, check_named
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import AttachmentHolds
 from postroad.verbs.known_queues import check_names
-from postroad.verbs.receipts import HandedOver, Receipt, receipts_of
+from postroad.verbs.receipts import HandedOver, JobReads, Receipt, receipts_of
 
 T = TypeVar("T")
 Sends = Sequence[Send | tuple[str, object]]
@@ -86,6 +86,8 @@ class Sending:
         self._queues: dict[tuple[str, str], Queue] = {}
         self._far = store if isinstance(store, HandsOver) else None  # 3 µs to ask
         self.ids = IdSequence(0)
+        self.jobs: JobReads | None = None
+        """What receipts ask for results."""
         self._intake: Intake | None = None
 
     def open(self, owner: int) -> None:
@@ -133,7 +135,7 @@ class Sending:
             return HandedOver(to_text(drafted.id), send.queue)
         if await store.put(drafted):
             return Receipt(to_text(drafted.id), send.queue)
-        return receipts_of([send], await intake.put([drafted]))[0]
+        return receipts_of([send], await intake.put([drafted]), self.jobs)[0]
 
     async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
@@ -161,7 +163,7 @@ class Sending:
             ]
             await self._hold(asked, drafts)
             try:
-                return receipts_of(asked, await intake.put(drafts))
+                return receipts_of(asked, await intake.put(drafts), self.jobs)
             except QueueGone:
                 gone += 1
                 if gone > GONE_MAX:
@@ -210,7 +212,7 @@ class Sending:
     async def _settled(self, send: Send, answer: Answers) -> Receipt | PostroadError:
         try:
             try:
-                return receipts_of([send], await answer)[0]
+                return receipts_of([send], await answer, self.jobs)[0]
             except QueueGone:
                 self._forget([send])
                 return (await self._send_many([send]))[0]
@@ -246,7 +248,8 @@ class Sending:
             drafted = self._draft(send, found, self._store.clock.now_ms())
             await AttachmentHolds(self._store).hold_in(self._store, connection, send, drafted)
             try:
-                return receipts_of([send], await self._store.send_in(connection, [drafted]))[0]
+                stored = await self._store.send_in(connection, [drafted])
+                return receipts_of([send], stored, self.jobs)[0]
             except QueueGone:
                 gone += 1
                 if gone > GONE_MAX:

@@ -110,7 +110,8 @@ async def send(
     (receipt,) = await here.admission.store(tenant, 1, work)
     here.meter.accepted(int(not receipt.duplicate))
     headers = {"location": f"/v1/messages/{receipt.id}"}
-    return Response(receipt, status=200 if receipt.duplicate else 201, headers=headers)
+    told = Receipt(receipt.id, receipt.queue, receipt.duplicate)
+    return Response(told, status=200 if receipt.duplicate else 201, headers=headers)
 
 
 @fetch("/v1/messages/{id}", scope=Scope.read)

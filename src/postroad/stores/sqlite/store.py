@@ -18,6 +18,7 @@ from postroad.model.record import (
     Swept,
     View,
     Want,
+    ended_jobs,
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
@@ -46,6 +47,7 @@ from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.events import SqliteEvents
 from postroad.stores.sqlite.feeds import SqliteFeeds
 from postroad.stores.sqlite.insight import SqliteInsight
+from postroad.stores.sqlite.job_outputs import SqliteJobOutputs
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
@@ -119,7 +121,10 @@ class SqliteLeases(SqliteBase):
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction, fenced."""
         now_ms = self.clock.now_ms()
-        return await self.write("record", lambda db: recording.record(db, record, now_ms))
+        recorded = await self.write("record", lambda db: recording.record(db, record, now_ms))
+        if kept := [r for r in record.results if r.keep]:
+            self.bell.ring_ended(ended_jobs(kept))
+        return recorded
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
@@ -268,6 +273,7 @@ class SqliteStore(
     SqliteRollups,
     SqliteListing,
     SqliteBodies,
+    SqliteJobOutputs,
     SqliteRecipients,
     SqlitePacing,
     SqliteTicks,
