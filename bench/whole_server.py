@@ -39,13 +39,14 @@ class WholeServer:
         """Answers when it serves."""
         (folder / "idle_tasks.py").write_text(TASKS)
         words = ("up", "--app", "idle_tasks:road", "--listen", "127.0.0.1:0", "--dsn", dsn)
+        one = ("--processes", "1")  # what is counted is one process
         own = {"PYTHONUNBUFFERED": "1", "COLUMNS": "200", "POSTROAD_LOG_LEVEL": "error"}
         own |= {
             "POSTROAD_KEYS": new_key("bench", secret_bytes),
             "POSTROAD_HUB_LISTEN": "127.0.0.1:0",
         }
         process = await asyncio.create_subprocess_exec(
-            *PROGRAM, *words, cwd=folder, env={**os.environ, **own}, stdout=PIPE
+            *PROGRAM, *words, *one, cwd=folder, env={**os.environ, **own}, stdout=PIPE
         )
         server = cls(process)
         if process.stdout is None:

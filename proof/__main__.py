@@ -39,6 +39,8 @@ ITEMS = {
     "crash-loop": "proof.kills:prove_crash_loop",
     "wal-cuts": "proof.kills:prove_wal_cuts",
     "publish-kills": "proof.publishing:prove",
+    "batches": "proof.batches:prove",
+    "replaces": "proof.replacing:prove",
     "hub-kills": "proof.hub:prove",
     "hub-orders": "proof.hub:prove_orders",
     "rabbit-kills": "proof.rabbit:prove_kills",

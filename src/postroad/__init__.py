@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from postroad.model.campaign import HaltRule
     from postroad.model.credential import CredentialSpec
     from postroad.model.errors import PostroadError, Reject, RetryLater
+    from postroad.model.held_by_handler import HoldKey, HoldQueue
     from postroad.model.hubs import KnownHub
     from postroad.model.ladder import Exponential, Steps
     from postroad.model.limits import Limits
@@ -25,16 +26,20 @@ if TYPE_CHECKING:
     from postroad.transports.call_plan import provided
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
+    from postroad.verbs.batches import Batch, chain
     from postroad.verbs.receipts import Receipt
 
 __all__ = [
     "BasicAuth",
+    "Batch",
     "BearerAuth",
     "ClientTls",
     "CredentialSpec",
     "Exponential",
     "HaltRule",
     "HeaderNames",
+    "HoldKey",
+    "HoldQueue",
     "HubCallbacks",
     "HubClient",
     "KnownHub",
@@ -53,6 +58,7 @@ __all__ = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "chain",
     "provided",
     "public_key",
 ]
@@ -66,6 +72,7 @@ MODULES: Final = {
     "model.campaign": ("HaltRule",),
     "model.credential": ("CredentialSpec",),
     "model.errors": ("PostroadError", "Reject", "RetryLater"),
+    "model.held_by_handler": ("HoldKey", "HoldQueue"),
     "model.hubs": ("KnownHub",),
     "model.ladder": ("Exponential", "Steps"),
     "model.limits": ("Limits",),
@@ -75,6 +82,7 @@ MODULES: Final = {
     "transports.call_plan": ("provided",),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
+    "verbs.batches": ("Batch", "chain"),
     "verbs.receipts": ("Receipt",),
 }
 """Where each name is defined."""

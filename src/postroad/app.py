@@ -17,6 +17,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, PostroadError, StoreError
 from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.kept_bodies import kept_ms
+from postroad.model.redaction import Redaction
 from postroad.observe.log import make_log
 from postroad.observe.metrics import Meter
 from postroad.ports.channel import Channel
@@ -30,6 +31,7 @@ from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.control import Controls, LaneControls
@@ -44,6 +46,7 @@ from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.handler_calls import Registering
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.jobs import JobVerbs
 from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
@@ -107,6 +110,8 @@ class Postroad:
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
     replays = VerbGroup(ReplayVerbs)
+    jobs = VerbGroup(JobVerbs)
+    batches = VerbGroup(BatchVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -134,12 +139,14 @@ class Postroad:
         form = self.settings.log_format
         log = self.log = parts.log or make_log(self.settings.log_level, form=form, clock=clock)
         store = self.store = parts.store or open_store(self.dsn, clock, log)
-        self._failure_log = FailureLog(log, store.clock)
+        redaction = self._redaction = Redaction(self.settings.redact)
+        self._failure_log = FailureLog(log, store.clock, redaction)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
         self.registry, self.extra_transports = Registry(self._handlers, self), tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
-        own = webhook_transport(store, keys, rules, self.registry.transforms, parts.resolve)
+        transforms = self.registry.transforms
+        own = webhook_transport(store, keys, rules, transforms, parts.resolve, redaction)
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
@@ -172,27 +179,32 @@ class Postroad:
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
-        self.messages = Messages(store, live.in_flight, keys, self._sending.send_many)
+        send_many, redaction = self._sending.send_many, self._redaction
+        self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
         self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
-        self.suppressions, self.dead = SuppressionVerbs(store, service.reports), DeadMessages(store)
+        self.suppressions = SuppressionVerbs(store, service.reports)
+        self.dead = DeadMessages(store, redaction)
         self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
-        events = self.events = EventVerbs(store, self._sending, allowance, log)
+        events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
+        batches = self.batches = BatchVerbs(store, self._sending)
+        self.batch, self.chain = batches.batch, batches.chain
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide = self.registry.providers.add
-        self.event_types = EventTypeAdmin(store)
+        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store)
+        self._sending.jobs = self.jobs
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
-        self.registry.check()
+        self.registry.check(self.store)
         if self._own_store:
             await self.store.open()
         try:
@@ -224,7 +236,7 @@ class Postroad:
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
         """Register a function, plain or async, as the recipient of a queue; then `await
         function.send(body)` sends to it. Options: `retries`, `ladder`, `timeout`, `concurrency`,
-        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `process`."""
+        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `result_ttl`, `process`."""
         return self.registry.handler(name, options)
 
     def every(

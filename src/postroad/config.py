@@ -22,6 +22,7 @@ from postroad.model.mail_address import normal_mail
 from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
+from postroad.model.redaction import Redaction
 from postroad.model.relay import read_relay
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
@@ -50,6 +51,7 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     dsn: str = "sqlite:///road.db"
     body_bytes_max: int = 1 << 20
     keep_bodies: Duration = 0.0
+    redact: tuple[str, ...] = ()
     log_level: str = "info"
     log_format: str = "text"
     listen: str = "127.0.0.1:8600"
@@ -256,6 +258,7 @@ def check(settings: Settings) -> None:
     _check_network(settings)
     _check_mail(settings.mail)
     _check_proxies(settings.webhooks)
+    _check_redaction(settings.redact)
     for name, number in _numbers(settings):
         may_be_zero = name in MAY_BE_ZERO and number == 0
         if not number > 0 and not may_be_zero:  # so that NaN is none
@@ -326,6 +329,13 @@ def _check_proxies(rules: WebhookRules) -> None:
         raise BadSetting(f"webhooks.proxy or webhooks.tenant_proxies: {error}") from None
     if not SOURCE.fullmatch(rules.source):
         raise BadSetting("webhooks.source: give a URI reference, as https://example.com/orders")
+
+
+def _check_redaction(rules: tuple[str, ...]) -> None:
+    try:
+        _ = Redaction(rules)  # whether they can be read
+    except BadInput as error:
+        raise BadSetting(f"redact: {error}") from None
 
 
 def _check_network(settings: Settings) -> None:

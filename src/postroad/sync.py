@@ -24,11 +24,14 @@ from postroad import app
 from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
+from postroad.model.held_by_handler import HoldKey, HoldQueue
 from postroad.ports.transport import Transport
 from postroad.transports.job import Message
+from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.blocking import (
     BlockingAttachments,
     BlockingAudit,
+    BlockingBatches,
     BlockingCampaigns,
     BlockingCredentials,
     BlockingDead,
@@ -36,6 +39,7 @@ from postroad.verbs.blocking import (
     BlockingEvents,
     BlockingEventTypes,
     BlockingInspection,
+    BlockingJobs,
     BlockingLanes,
     BlockingLimits,
     BlockingMailboxes,
@@ -49,6 +53,7 @@ from postroad.verbs.blocking import (
     BlockingWebhooks,
     BlockingWorkers,
     blocking,
+    receipted,
 )
 from postroad.verbs.blocking_calls import BlockingHandlerCall, BlockingRegistering
 from postroad.verbs.events import EventVerbs
@@ -58,7 +63,17 @@ from postroad.verbs.parts import Parts
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import G
 
-__all__ = ["Message", "Postroad", "PostroadError", "Receipt", "Reject", "RetryLater", "Send"]
+__all__ = [
+    "HoldKey",
+    "HoldQueue",
+    "Message",
+    "Postroad",
+    "PostroadError",
+    "Receipt",
+    "Reject",
+    "RetryLater",
+    "Send",
+]
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., object])
@@ -94,11 +109,14 @@ class Face(ABC):
     event_types = VerbGroup(BlockingEventTypes)
     events = VerbGroup(BlockingEvents)
     replays = VerbGroup(BlockingReplays)
+    jobs = VerbGroup(BlockingJobs)
+    batches = VerbGroup(BlockingBatches)
     attachments = VerbGroup(BlockingAttachments)
 
-    send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    send, send_many = receipted(app.Postroad.send), receipted(app.Postroad.send_many)
+    batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
-    send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
+    send_each, send_in = receipted(app.Postroad.send_each), receipted(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
     settle, limit = blocking(app.Postroad.settle), blocking(app.Postroad.limit)
     pause, resume = blocking(app.Postroad.pause), blocking(app.Postroad.resume)

@@ -84,6 +84,7 @@ RULES: dict[str, Any] = {
     "disable_after_s": 20.0,
     "hold_for_s": 30.0,
     "hold_max": 40,
+    "dead_every_s": 50.0,
     "drain": "5/s",
 }
 EVENT_TYPE: dict[str, Any] = {
@@ -120,7 +121,7 @@ DO = (
     "/v1/queues:unblock", "/v1/lanes:unblock", "/v1/privacy:export", "/v1/privacy:erase", "/v1/campaigns/{name}/test",
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
     "/v1/messages:send-again", "/v1/suppressions:export", "/v1/messages:settle",
-    "/v1/replays", "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
+    "/v1/batches", "/v1/replays", "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
     "/v1/endpoints/{id}/ack",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
@@ -131,7 +132,7 @@ ELSEWHERE = {
     "/v1/webhooks": ACCESS,
     "/v1/messages": {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
-        "zone",
+        *("zone", "replace", "at_most", "unique_for"),
     },
     "/v1/tokens": {"role"},
 }

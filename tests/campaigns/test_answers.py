@@ -70,7 +70,7 @@ def test_a_late_answer_is_found_where_repetitions_are_allowed_too(
 ) -> None:
     async def story() -> None:
         async with local(dsn) as road:
-            await road.credentials.put("hooks", CredentialSpec(""), "", kind="webhook")
+            await road.credentials.put("hooks", CredentialSpec(""), "s" * 32, kind="webhook")
             await road.campaigns.create("c", credential="hooks", template="Hi")
             people = [f"http://127.0.0.1/{n}" for n in range(3)]
             await road.campaigns.import_file("c", write_csv(tmp_path / "a.csv", people))

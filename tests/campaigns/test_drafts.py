@@ -34,7 +34,7 @@ def test_a_draft_is_edited_and_its_template_fits_its_recipients(
         async with local(dsn) as road:
             verbs = road.campaigns
             await prepare(road, provider, tmp_path, numbers(2))
-            await road.credentials.put("hooks", CredentialSpec(""), "", kind="webhook")
+            await road.credentials.put("hooks", CredentialSpec(""), "s" * 32, kind="webhook")
             before = await verbs.details("c")
             with pytest.raises(BadTemplate, match="template line 2: there is no column 'nam'"):
                 await verbs.edit("c", template="Hello\n{{ nam }}")

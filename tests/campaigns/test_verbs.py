@@ -61,6 +61,10 @@ def test_a_secret_that_is_too_short_is_refused_whether_or_not_it_is_tested(
                     await road.credentials.put(
                         "hooks", CredentialSpec(""), "whsec_c2hvcnQ=", kind="webhook", check=check
                     )
+                with pytest.raises(BadInput, match="needs secret"):
+                    await road.credentials.put(
+                        "hooks", CredentialSpec(""), kind="webhook", check=check
+                    )
             assert await road.credentials.list() == []
 
     within(story())

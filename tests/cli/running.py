@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from click.testing import CliRunner, Result
 
@@ -66,12 +66,12 @@ def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
                 pipe.close()
 
 
-def start(folder: Path, *words: str) -> "subprocess.Popen[str]":
+def start(folder: Path, *words: str, log: TextIO | None = None) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         (*PROGRAM, *words),
         cwd=folder,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=log or subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1", "COLUMNS": "200"},
     )

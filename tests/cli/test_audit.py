@@ -47,7 +47,7 @@ def test_what_commands_change_is_listed_with_the_user_who_ran_them(road: str) ->
 def test_an_import_without_a_server_leaves_its_line_too(road: str, tmp_path: Path) -> None:
     async def draft() -> None:
         async with Postroad(road) as ours:
-            await ours.credentials.put("main", CredentialSpec(""), "", kind="webhook")
+            await ours.credentials.put("main", CredentialSpec(""), "s" * 32, kind="webhook")
             await ours.campaigns.create("c", credential="main", template="{}")
 
     asyncio.run(draft())

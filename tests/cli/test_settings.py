@@ -40,7 +40,7 @@ def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
 
 
 def test_there_are_few_settings_and_all_can_be_set_everywhere() -> None:
-    assert len(names()) <= 55
+    assert len(names()) <= 56
     assert set(names()) == set(load({}, {}, None, BASE).sources)
     lists = load(
         {"origins": "https://a, https://b"}, {"POSTROAD_LIMITS_POLL_INTERVALS_S": "1,2"}, None, BASE

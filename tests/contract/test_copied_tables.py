@@ -43,6 +43,8 @@ FITTING: dict[str, dict[str, Any]] = {
     "endpoint": {"state": "disabled", "disabled_by": "itself"},
     "replay": {"state": "paused"},
     "event_type": {"warn": 1, "archived": 1},
+    "batch": {"state": "open", "stops": 1},
+    "batch_held": {"role": "then"},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""
 

@@ -15,6 +15,7 @@ from postroad.model.endpoint import (
 from postroad.model.errors import BadInput
 from postroad.model.filters import compiled
 from postroad.model.matching import SPEC
+from postroad.model.redaction import Redaction, read_rule
 from postroad.stores.endpoint_life import RULES
 from tests.doors.shape import BARE, Door
 
@@ -34,6 +35,17 @@ def subscribed(data: bytes) -> None:
         RULES.decode(b'{"drain":"' + data + b'"}')
 
 
+REDACTION = Redaction(("/a", "/a/*/b", "/*"))
+
+
+def redacted(data: bytes) -> None:
+    with suppress(BadInput):
+        read_rule(data.decode("latin-1"))
+    REDACTION.body("any", data)
+    REDACTION.text("any", data, "said 12345")
+    REDACTION.answer("any", data, data)
+
+
 DOORS = (
     Door(
         "an endpoint's events",
@@ -50,5 +62,15 @@ DOORS = (
         shapes={"parts": lambda n: b"a." * (n // 2), "slashes": lambda n: b"/a" * (n // 2)},
         size=16_384,
         raises=(UnicodeError,),
+    ),
+    Door(
+        "a body with fields that are not shown",
+        redacted,
+        ("model/redaction.py:DECODE", "model/redaction.py:read_rule"),
+        frames=(BARE, (b'{"a":"', b'"}'), (b'{"a":{"b":["', b'"]}}')),
+        shapes={
+            "lists": lambda n: b'{"a":' + b"[" * (n // 2) + b"]" * (n // 2) + b"}",
+            "items": lambda n: b'{"a":[' + b"12345," * (n // 6) + b"1]}",
+        },
     ),
 )

@@ -133,6 +133,8 @@ DOORS = (
         asked,
         (
             "api/routes/messages.py:SEND",
+            "api/routes/batches.py:KIND",
+            "api/routes/batches.py:NESTED",
             "api/reading.py:AT",
             "api/reading.py:UNKNOWN",
             "api/reading.py:MISSING",

@@ -20,12 +20,15 @@ PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/guide/*.md"))]
 PAGES += sorted(ROOT.glob("docs/reference/*.md"))
 EXPORTED = [
     "BasicAuth",
+    "Batch",
     "BearerAuth",
     "ClientTls",
     "CredentialSpec",
     "Exponential",
     "HaltRule",
     "HeaderNames",
+    "HoldKey",
+    "HoldQueue",
     "HubCallbacks",
     "HubClient",
     "KnownHub",
@@ -44,6 +47,7 @@ EXPORTED = [
     "Steps",
     "TenantLimits",
     "WebhookRules",
+    "chain",
     "provided",
     "public_key",
 ]

@@ -18,6 +18,8 @@ HEARD = {
     "api/app.py ensure_future": "both are awaited, and what writing raised is logged",
     "verbs/running.py ensure_future": AWAITED,
     "campaigns/importing.py create_task": AWAITED,
+    "cli/supervisor.py create_task": "a TaskGroup ends the supervisor with what it raised",
+    "cli/supervisor.py TaskGroup": "ends the supervisor with what one of it raised",
     "engine/intake.py create_task": HANDED,
     "engine/lane_claims.py create_task": AWAITED,
     "engine/runners.py create_task": "its end is told to the engine, which breaks with it",

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postroad.bounces import connection as connections
+from postroad.bounces import content as contents
 from postroad.bounces import listener as listeners
 from postroad.bounces.content import CONTENT_MAX, ContentReader, LineEnds
 from postroad.config import Settings
@@ -116,6 +117,37 @@ async def test_a_mail_with_bare_line_ends_is_refused_and_nothing_behind_it_is_re
             client.write(content)
             assert (await client.hear()).startswith("521 5.5.2")
             assert await client.hear() == "", "the connection is closed"
+
+
+async def test_without_the_guard_a_mail_with_bare_line_ends_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the guard refuses it: what our reader and the sender see would differ."""
+    monkeypatch.setattr(LineEnds, "bare", lambda _self, _data: False)
+    road = listening_road(tmp_path)
+    async with road, running(road) as listener, connected(listener.port) as client:
+        path = MailLinks(road.keys, "", DOMAIN).return_path("cmp_7_1", ANN)
+        for command in ("EHLO x", "MAIL FROM:<>", f"RCPT TO:<{path}>", "DATA"):
+            await client.say(command)
+        client.write(b"x\n.\nMAIL FROM:<>\r\n.\r\n")
+        assert (await client.hear()).startswith("250")
+
+
+async def test_a_mail_that_is_too_large_is_answered_and_the_next_one_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "CONTENT_MAX", 300_000)
+    road = listening_road(tmp_path)
+    async with road, running(road) as listener, connected(listener.port) as client:
+        path = MailLinks(road.keys, "", DOMAIN).return_path("cmp_7_1", ANN)
+        large = (b"x" * 998 + b"\r\n") * 400
+        assert (await client.mail(path, large)).startswith("552 5.3.4")
+        assert (await client.mail(path, b"Subject: x\r\n")).startswith("250")
+    reader = ContentReader()
+    assert reader.read(large * 2) is None
+    assert not reader.endless, "its end is waited for"
+    assert reader.read(large * 2) is None
+    assert reader.endless
 
 
 def test_line_ends_and_the_end_are_found_wherever_bytes_are_cut() -> None:

@@ -73,3 +73,17 @@ async def test_a_run_until_idle_does_not_wait_for_the_next_try(
             shown = await road.campaigns.show("c")
             assert (shown.state, shown.counts.sent, shown.counts.unsent) == ("running", 1, 1)
             assert "said later" in shown.reason
+
+
+async def test_a_block_that_has_ended_is_not_shown(dsn: str, tmp_path: Path) -> None:  # noqa: F811
+    with MailServer() as server:
+        async with relayed(dsn, server) as road:
+            await prepared(road, server, tmp_path, ["ann@example.com"])
+            store, now_ms = road.campaign_service.store, road.store.clock.now_ms()
+            found = await store.credential("default", "main")
+            assert found is not None
+            await store.block_credential(found.id, now_ms + 600_000, "too fast", 1)
+            assert (await road.campaigns.show("c")).block_reason == "too fast"
+            await store.block_credential(found.id, now_ms - 1, "too fast", 1)
+            shown = await road.campaigns.show("c")
+            assert (shown.blocked_until_ms, shown.block_reason) == (0, "")

@@ -299,6 +299,8 @@ def test_postmark_calls_know_a_secret_and_words_of_theirs_are_read(tmp_path: Pat
         complaint = postmark(ANN, name, RecordType="SpamComplaint", Type="SpamComplaint")
         assert await mark.call(complaint, query={"key": POSTMARK_KEY}) == 204
         assert await mark.kinds() == ["policy", "hard_bounce", "complaint"]
+        noted = await mark.stand.road.store.reports_of(mark.number)
+        assert [one.code for one in noted][:2] == ["5.1.1", "5.1.1"], "as the server said"
         assert await mark.suppressed() == ["complaint", "hard_bounce"]
 
     played(tmp_path, "postmark", story)

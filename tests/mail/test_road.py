@@ -45,6 +45,13 @@ async def test_a_million_addresses_would_share_one_queue(tmp_path: Path) -> None
     assert len(server.mails) == 50
 
 
+async def test_a_reason_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    async with road_to(tmp_path, "smtp://127.0.0.1:9") as road:
+        with pytest.raises(BadInput, match="nonsense"):
+            await road.send("mailto:ann@example.com", {**MAIL, "despite": ["nonsense"]})
+        await road.send("mailto:ann@example.com", {**MAIL, "despite": ["hard_bounce"]})
+
+
 async def test_a_250_that_is_lost_leaves_the_mail_uncertain(tmp_path: Path) -> None:
     with MailServer() as server:
         async with road_to(tmp_path, server.url) as road:

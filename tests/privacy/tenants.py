@@ -32,7 +32,7 @@ def new_road(dsn: str) -> Postroad:
     """A road with a handler that takes what is good and rejects what is bad."""
     road = local(dsn)
 
-    @road.handler("job", retries=2, keep_bodies=3_600)
+    @road.handler("job", retries=2, keep_bodies=3_600, result_ttl=3_600)
     async def job(message: Message[Any]) -> None:
         if message.body == "bad":
             raise Reject("never")
@@ -97,6 +97,8 @@ async def send_all(road: Postroad, *tenants: str) -> None:
         late = await road.endpoints.create(HOOK, secret=SECRET, tenant=tenant)
         await road.pause(late.queue, tenant=tenant)
         _ = await road.replays.start("missed", endpoint=late.id, tenant=tenant)
+        members = [Send("job", "good", tenant=tenant, delay=n) for n in (0, 3_600)]
+        _ = await road.batch(members, then=Send("job", f"then of {tenant}", tenant=tenant))
     await road.run(until_idle=True)
 
 

@@ -14,7 +14,7 @@ from postroad.model.campaign import CallResult, RowState
 from postroad.model.errors import BadInput, UnknownErasure
 from postroad.model.privacy import Erasure, Subject
 from postroad.stores import personal_data
-from postroad.stores.personal_data import ERASED, HOLDS_NOTHING
+from postroad.stores.erased_tables import ERASED, HOLDS_NOTHING
 from tests.campaigns.provider import ROOT
 from tests.privacy.tenants import (
     HOOK,
@@ -84,7 +84,7 @@ async def test_a_tenant_is_erased_whole_and_another_is_untouched(dsn: str, folde
         assert {line["kind"] for line in left} == {"audit"}
         assert [line["what"] for line in left if line["verb"] == "pause_queue"] == [{}]
         assert done.kept_queues == 0
-        assert done.erased["history"] + done.erased["dead"] == 10
+        assert done.erased["history"] + done.erased["dead"] == 12
         await erased(road, "blue")
         after = await counted(dsn)
         # The default tenant has its handler's queue, which is the program's.
@@ -109,6 +109,9 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "message",
             "dead",
             "kept_body",
+            "job_output",
+            "batch",
+            "batch_held",
             "history",
             "attempt",
             "attachment",
@@ -126,7 +129,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
         (dead,) = [line for line in lines if line["kind"] == "dead"]
         assert (dead["queue"], dead["body"], dead["reason"]) == ("job", "bad", "rejected")
         history = [line for line in lines if line["kind"] == "history"]
-        assert len(history) == len({line["id"] for line in history}) == 3
+        assert len(history) == len({line["id"] for line in history}) == 4
         assert all(line["tenant"] == "acme" for line in lines)
 
 

@@ -1,6 +1,6 @@
 """A uvicorn server: `… LOG`. What it gets it writes to the log, a JSON line a request, and answers as
 the path says: /status/503, /seq/500/200 (one after the other by message), /slow/2/200, /held/200 (once
-its test says so), /echo/200 (what headers it was sent)."""
+its test says so), /echo/200 (what headers it was sent), /repeat/200 (what body)."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
         "body": b64encode(body).decode(),
     }
     note(json.dumps(entry))
-    await answer(scope["path"].split("/")[1:], headers, send)
+    await answer(scope["path"].split("/")[1:], headers, body, send)
 
 
 def note(line: str) -> None:
@@ -43,7 +43,7 @@ def note(line: str) -> None:
         log.write(line + "\n")
 
 
-async def answer(words: list[str], headers: dict[str, str], send: Any) -> None:
+async def answer(words: list[str], headers: dict[str, str], body: bytes, send: Any) -> None:
     kind, *rest = words
     number = headers.get("webhook-id", "")
     if kind == "slow":
@@ -58,7 +58,7 @@ async def answer(words: list[str], headers: dict[str, str], send: Any) -> None:
         extra.append((b"retry-after", b"7"))
     if status in (301, 302, 307, 308):
         extra.append((b"location", b"/status/200"))
-    said = {"long": "x" * 40_000, "echo": json.dumps(headers)}
+    said = {"long": "x" * 40_000, "echo": json.dumps(headers), "repeat": body.decode()}
     text = said.get(kind, f"said {status}").encode()
     start = {"type": "http.response.start", "status": status, "headers": extra}
     await send(start)

@@ -19,6 +19,7 @@ from postroad.api.routes import (
     attachments,
     audit,
     batch,
+    batches,
     callbacks,
     campaign_drafts,
     campaigns,
@@ -30,6 +31,7 @@ from postroad.api.routes import (
     feeds,
     figures,
     health,
+    jobs,
     keys,
     limits,
     lists,
@@ -88,6 +90,7 @@ async def docs_style() -> Response[bytes]:
 
 
 ROUTES: Final = (
+    *jobs.ROUTES,
     *messages.ROUTES,
     *lists.ROUTES,
     *batch.ROUTES,
@@ -99,6 +102,7 @@ ROUTES: Final = (
     *feeds.ROUTES,
     *events.ROUTES,
     *replays.ROUTES,
+    *batches.ROUTES,
     *stats.ROUTES,
     *figures.ROUTES,
     *campaigns.ROUTES,

@@ -1,5 +1,7 @@
 """What all routes of a server share."""
 
+from collections.abc import Awaitable, Callable
+
 from postroad.api.access import Access
 from postroad.api.admission import IntakeAdmission
 from postroad.api.audit import AuditTrail
@@ -8,12 +10,20 @@ from postroad.api.tries import Tries
 from postroad.api.unsubscribe_page import read_words
 from postroad.app import Postroad
 from postroad.config import Settings, address
-from postroad.observe.metrics import Meter
+from postroad.observe.metrics import CountedSample, Meter
 from postroad.ports.log import Log
+
+Others = Callable[[list[CountedSample]], Awaitable[list[CountedSample]]]
 
 
 class Context:
     """One road and its server's settings, access checks, admission and metrics."""
+
+    def counts(self) -> list[CountedSample]:
+        """What this process has counted."""
+        engine = self.road.engine
+        self.meter.works(len(engine.lanes) if engine else 0, self.road.store.queries)
+        return self.meter.counts()
 
     def __init__(self, road: Postroad, settings: Settings, log: Log) -> None:
         self.road = road
@@ -32,5 +42,8 @@ class Context:
         self.stopping = False
         self.url = ""
         """Where this process serves the API; empty when it serves none."""
+        self.others: Others | None = None
+        """Gives what other processes under the same supervisor have counted, for what this one
+        has."""
         self.looked_s: float | None = None
         """When the sums of the metrics were last asked for."""

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model import errors
+from postroad.model.batch import UnknownBatch
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
+from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
 
@@ -58,9 +60,13 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
     errors.UnknownLimit: 404,
+    NoResult: 404,
+    JobFailed: 409,
+    ResultTimeout: 504,
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
     UnknownReplay: 404,
+    UnknownBatch: 404,
     NothingToReplay: 404,
     errors.UnknownSuppression: 404,
     UnknownAttachment: 404,

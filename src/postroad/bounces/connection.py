@@ -151,13 +151,18 @@ class BounceConnection(asyncio.Protocol):
         content = self._content
         rest = content.read(bytes(self._buffer)) if content is not None else None
         self._buffer.clear()
-        if content is None or content.too_large:
+        if content is None or content.endless:
             self.end(LARGE)
             return False
         if rest is None:
             return False
         self._buffer += rest
         self._content = None
+        if content.too_large:  # read to its end: who is cut off sends it again and again
+            self.dialogue.ended()
+            self._until_s = self._intake.now_s() + COMMAND_S
+            self._write(LARGE)
+            return True
         self.storing = True
         self._until_s = self._intake.now_s() + COMMAND_S
         if self._transport is not None:

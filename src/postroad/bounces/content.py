@@ -9,6 +9,8 @@ END: Final = b"\r\n.\r\n"
 CONTENT_MAX: Final = 32 << 20
 """More is refused: a bounce may carry the whole mail that came back."""
 
+ENDLESS: Final = 4
+
 
 class LineEnds:
     """Looks through a stream for a CR or LF that is alone."""
@@ -37,6 +39,11 @@ class ContentReader:
     def too_large(self) -> bool:
         """Whether more has come than a mail may have."""
         return self._bytes > CONTENT_MAX
+
+    @property
+    def endless(self) -> bool:
+        """Whether so much has come that nobody waits for its end."""
+        return self._bytes > ENDLESS * CONTENT_MAX
 
     @property
     def content(self) -> bytes:

@@ -6,28 +6,35 @@ import logging
 import os
 import sys
 from contextlib import closing, nullcontext, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from postroad.api.serving import ApiServer
 from postroad.app import Postroad
 from postroad.cli.command import ServerInvocation
 from postroad.cli.first_token import make_first_token
 from postroad.cli.printing import SafeConsole, out, styled
+from postroad.cli.supervised import SupervisedProcess
+from postroad.cli.supervisor import ProcessSupervisor
 from postroad.config import Settings, address, unknown
 from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
 from postroad.model.errors import BadInput, HubInUse
-from postroad.observe.log import has_handlers
+from postroad.observe.log import has_handlers, make_log
 from postroad.observe.relay import relayed
+from postroad.observe.tasks import Tasks
 from postroad.observe.watchdog import end_when_stuck
 from postroad.ports import loop
+from postroad.ports.clock import SystemClock
+from postroad.ports.cores import cores
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
+from postroad.stores.rabbitmq.options import read_options
 from postroad.transports.named_hubs import OwnHub
 from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
@@ -41,36 +48,89 @@ FULL_AFTER: Final = 334
 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
-def serve(
-    call: ServerInvocation, app: str, *, api: bool, delivers: bool, hub: bool = False
-) -> None:
+class ServerRole(Struct, frozen=True):
+    """What a process does."""
+
+    api: bool = False
+    delivers: bool = False
+    hub: bool = False
+    beside_hub: bool = False
+    """The process that serves the hub sends to it."""
+    processes: int | None = None
+    """How many deliver; None: one, or on PostgreSQL one for each core."""
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        return " and ".join(["the API"] * self.api + ["a worker"] * self.delivers) or "a hub"
+
+
+def serve(call: ServerInvocation, app: str, role: ServerRole) -> None:
     """Run until stopped."""
+    above = SupervisedProcess.found()
     loaded = call.loaded()
     settings = loaded.settings
-    if hub and not settings.hub_token:
+    if above is not None and above.number:  # the first one has the port and the hub
+        settings = structs.replace(settings, listen=ANY_PORT)
+        role = ServerRole(delivers=True, beside_hub=role.hub)
+    if role.hub and not settings.hub_token:
         settings = structs.replace(settings, hub_token=new_token())  # our own engine's
-    if not api and not loaded.given("listen"):  # that of a file, which they share, is the API's
+    if not role.api and not loaded.given("listen"):  # in a file it is the API's
         settings = structs.replace(settings, listen=ANY_PORT)
     theirs = load_road(app) if app else None
     named = theirs is not None and theirs.dsn != Settings().dsn
     if theirs is not None and named and not loaded.chosen("dsn"):
         settings = structs.replace(settings, dsn=theirs.dsn)
+    count = process_count(settings.dsn, role) if above is None else 1
+    if count > 1:
+        sys.exit(loop.run(_supervised(count, settings)))
     make_folder(settings.dsn)
     road = _road(settings, theirs)
+    road.hubs.claims = not role.beside_hub
     if unread := unknown(os.environ):
         told = ", ".join(f"{name}: {hint}" for name, hint in unread.items())
         road.log.warning("environment variables that are not settings", variables=told)
     station = None
-    if hub and (isinstance(road.store, Mailboxes) or not delivers):
+    if role.hub and (isinstance(road.store, Mailboxes) or not role.delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
-    server = _server(road, settings, station, delivers=delivers)
+    server = _server(road, settings, station, delivers=role.delivers)
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
     gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
     # A program that has handlers gets what libraries log by itself.
     relay = nullcontext() if has_handlers(logging.getLogger()) else relayed(road.log)
     with closing(server), relay:
-        loop.run(_until_stopped(server, station, api=api))
+        loop.run(_until_stopped(server, station, role, above))
+
+
+def process_count(dsn: str, role: ServerRole) -> int:
+    """How many processes deliver."""
+    if not role.delivers:
+        return 1
+    state = read_options(dsn).state if dsn.startswith(("amqp://", "amqps://")) else dsn
+    if not state.startswith("sqlite:"):
+        one_each = dsn.startswith(("postgresql:", "postgres:")) and role.processes is None
+        return cores() if one_each else role.processes or 1
+    if (role.processes or 1) > 1:
+        raise BadInput(
+            "--processes: a SQLite file has one process. Mark handlers that compute with "
+            "process=True, which are called in child processes, or use PostgreSQL"
+        )
+    return 1
+
+
+async def _supervised(count: int, settings: Settings) -> int:
+    clock = SystemClock()
+    log = make_log(settings.log_level, form=settings.log_format, clock=clock)
+    drain_s = settings.limits.drain_s
+    return await ProcessSupervisor(own_command(), count, drain_s, log, clock).run()
+
+
+def own_command() -> list[str]:
+    """How this program was started: as `postroad`, or by another one, as manage.py."""
+    if Path(sys.argv[0]).name in ("postroad", "__main__.py"):
+        return [sys.executable, "-P", "-m", "postroad", *sys.argv[1:]]
+    return [sys.executable, *sys.argv]
 
 
 def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
@@ -99,29 +159,41 @@ def _server(
     return ApiServer(road, settings, delivers=delivers, station=station)
 
 
-async def _until_stopped(server: ApiServer, station: HubService | None, *, api: bool) -> None:
+async def _until_stopped(
+    server: ApiServer,
+    station: HubService | None,
+    role: ServerRole,
+    above: SupervisedProcess | None,
+) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
         _ = server.bind()  # the server keeps it
-        said = out()
+        quiet = above is not None and above.number > 0
+        said = SafeConsole(StringIO()) if quiet else out()
         said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
-        if api:
+        if role.api:
             await make_first_token(road, said)
-        role = " and ".join(["the API"] * api + ["a worker"] * server.context.delivers) or "a hub"
         if station is not None:
-            station = server.station = await _lead(station, said, alone=role == "a hub")
+            station = server.station = await _lead(station, said, alone=role.text == "a hub")
         if station is not None:
             _send_to_own(road, station)
+        line = Tasks(road.log)
 
         def started() -> None:
             if station is not None:
                 said.print(f"The hub at {station.url}")
-            said.print(f"{role[0].upper()}{role[1:]} at {server.url}; Ctrl+C stops")
+            text = role.text
+            said.print(f"{text[0].upper()}{text[1:]} at {server.url}; Ctrl+C stops")
+            if above is not None:
+                server.context.others = above.others
+                talk = above.serve(server, server.context.counts)
+                _ = line.start(talk, "supervisor")  # it ends with the supervisor
 
         try:
             settings = road.settings
             watch = end_when_stuck(settings.watchdog_s, road.log, settings.log_format)
             await server.run(started, watch)
         finally:
+            await line.close()
             if station is not None:
                 await station.stop()
     with suppress(BrokenPipeError):  # who read the output is gone

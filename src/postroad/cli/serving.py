@@ -1,6 +1,6 @@
 """`postroad up`, `hub`, `api` and `worker`: processes that run until stopped."""
 
-from typing import Annotated
+from typing import Annotated, TypedDict, Unpack
 
 from postroad.cli.command import ServerInvocation, command
 from postroad.cli.options import Group, Option
@@ -11,7 +11,25 @@ App = Annotated[
     Option("--app", help="The road with your handlers, as MODULE:NAME, for example tasks:road."),
 ]
 Listen = Annotated[str, Option("--listen", help="HOST:PORT that the API listens on.")]
+Processes = Annotated[
+    int | None,
+    Option(
+        "--processes",
+        min=1,
+        help="How many processes deliver, under one supervisor. On PostgreSQL one for each core "
+        "unless given; a SQLite file has one.",
+    ),
+]
 LogLevel = Annotated[str, Option("--log-level", help="debug, info, warning or error.")]
+
+
+class RoleOptions(TypedDict, total=False):
+    """What a process does."""
+
+    api: bool
+    delivers: bool
+    hub: bool
+    processes: int | None
 
 
 def add(app: Group) -> None:
@@ -19,18 +37,22 @@ def add(app: Group) -> None:
 
     @command(app, "up", panel="Run")
     def up(
-        call: ServerInvocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
+        call: ServerInvocation,
+        app: App = "",
+        listen: Listen = "",
+        log_level: LogLevel = "",
+        processes: Processes = None,
     ) -> None:
-        """Run API, worker and hub in one process, on SQLite in ./road/ unless --dsn is given."""
+        """Run API, worker and hub, on SQLite in ./road/ unless --dsn is given."""
         del listen, log_level
-        serve(call, app, api=True, delivers=True, hub=True)
+        serve(call, app, api=True, delivers=True, hub=True, processes=processes)
 
     @command(app, "hub", panel="Run")
     def hub(call: ServerInvocation, listen: Listen = "", log_level: LogLevel = "") -> None:
         """Run the hub alone: it serves mailboxes and delivers nothing else. The setting hub_listen
         says where it listens; commands on this machine reach it."""
         del listen, log_level
-        serve(call, "", api=False, delivers=False, hub=True)
+        serve(call, "", hub=True)
 
     @command(app, "api", panel="Run")
     def api(
@@ -38,23 +60,25 @@ def add(app: Group) -> None:
     ) -> None:
         """Run the API alone; workers deliver what it accepts."""
         del listen, log_level
-        serve(call, app, api=True, delivers=False)
+        serve(call, app, api=True)
 
     @command(app, "worker", panel="Run")
     def worker(
-        call: ServerInvocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
+        call: ServerInvocation,
+        app: App = "",
+        listen: Listen = "",
+        log_level: LogLevel = "",
+        processes: Processes = None,
     ) -> None:
         """Run a worker: it delivers, without an open API. Commands on this machine still reach it;
         --listen opens a port for health checks and metrics."""
         del listen, log_level
-        serve(call, app, api=False, delivers=True)
+        serve(call, app, delivers=True, processes=processes)
 
 
-def serve(
-    call: ServerInvocation, app: str, *, api: bool, delivers: bool, hub: bool = False
-) -> None:
+def serve(call: ServerInvocation, app: str, **role: Unpack[RoleOptions]) -> None:
     """Run until stopped."""
     with Needing("a server"):
         from postroad.cli import running  # an engine takes a while to load
 
-    running.serve(call, app, api=api, delivers=delivers, hub=hub)
+    running.serve(call, app, running.ServerRole(**role))

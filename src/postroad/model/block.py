@@ -76,15 +76,18 @@ def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -
     backoff = BACKOFFS[kind]
     # Another kind starts its own spell: seed 000's origin reused the old interval here.
     same = old if old is not None and old.kind is kind else None
+    asked_ms = outcome.hold.end_ms(now_ms) if outcome.hold else now_ms + outcome.after_ms
     if same is not None and same.until_ms > now_ms:
         # It was in flight when the queue was blocked: the block stands, and does not grow.
-        return replace(same, until_ms=max(same.until_ms, now_ms + outcome.after_ms))
+        return replace(same, until_ms=max(same.until_ms, asked_ms))
     if old is not None and old.kind is BlockKind.disabled:
         return old
     streak = same.streak + 1 if same else 1
     wait_ms = max(backoff.wait_ms(streak, draw), outcome.after_ms)
     if outcome.ruling is not None and outcome.ruling.do is RuleAction.hold_queue:
         wait_ms = outcome.ruling.lasts_ms
+    if outcome.hold is not None:
+        wait_ms = asked_ms - now_ms
     since_ms = same.since_ms if same else now_ms
     # The latest end counts, whichever kind it came from.
     until_ms = max(now_ms + wait_ms, old.until_ms if old else 0)

@@ -94,6 +94,8 @@ def decide(message: Message, outcome: Outcome, at: Situation) -> Next:
             return _climb(message, at, circuit, unblock=False)
         case Kind.later:
             due_ms = at.now_ms + outcome.after_ms
+            if outcome.hold is not None:
+                due_ms = outcome.hold.end_ms(at.now_ms)
             return Next(Move.wait, message.level, due_ms, circuit=circuit, unblock=unblock)
         case Kind.quota:
             return _quota(message, outcome, at, circuit)

@@ -174,8 +174,13 @@ def _code(status: str, text: str) -> str:
     """The code of a status; where that says only that it failed, the one that the server gave."""
     found = CODE.match(status)
     code = found[0] if found else ""
-    said = SAID.search(text) if code in ("", "5.0.0") else None
-    return said[0] if said else code
+    return (said_code(text) or code) if code in ("", "5.0.0") else code
+
+
+def said_code(text: str) -> str:
+    """The first code of a final failure in what a server said; empty if there is none."""
+    found = SAID.search(text)
+    return found[0] if found else ""
 
 
 def bounce_kind(code: str) -> ReportKind:

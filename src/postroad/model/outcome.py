@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
+from postroad.model.held_by_handler import Hold
 from postroad.model.ruling import Ruling
 from postroad.model.try_details import TryDetails
 
@@ -58,8 +59,12 @@ class Outcome(Struct, frozen=True, gc=False):
     provider: ProviderAnswer = NO_ANSWER
     ruling: Ruling | None = None
     """What an answer rule says about it."""
+    result: bytes | None = None
+    """What a handler returned, as JSON, where results are kept."""
     temporary: bool = False
     """The server asks to try this message again later: a campaign does, and counts no failure."""
+    hold: Hold | None = None
+    """With `quota` the queue, with `later` the message and its order key: held until then."""
 
     def __post_init__(self) -> None:
         # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
@@ -117,3 +122,13 @@ def lacking(error: str) -> Outcome:
 def later(error: str, *, after_ms: int) -> Outcome:
     """The handler asked for another time; no level is spent."""
     return Outcome(Kind.later, error, after_ms=after_ms)
+
+
+def queue_held(error: str, hold: Hold) -> Outcome:
+    """The handler holds its whole queue."""
+    return Outcome(Kind.quota, error, hold=hold)
+
+
+def key_held(error: str, hold: Hold) -> Outcome:
+    """The handler holds its message, and with it what comes behind it in its order group."""
+    return Outcome(Kind.later, error, hold=hold)

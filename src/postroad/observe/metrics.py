@@ -1,9 +1,10 @@
 """The metrics of one process, in a registry of their own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from postroad.model.broker import BrokerFacts
 from postroad.model.extras import Needing
@@ -15,7 +16,33 @@ from postroad.observe import names
 from postroad.observe.names import METRICS, Metric
 from postroad.version import VERSION
 
+SUMMED: Final = {
+    each.name.removesuffix("_total") for each in METRICS if not each.fleet and each != names.BUILD
+}
 BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class CountedSample(Struct):
+    """One value that a process has counted; `total`: it never goes down."""
+
+    name: str
+    labels: dict[str, str]
+    value: float
+    total: bool
+
+    @property
+    def key(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """What values of several processes have in common."""
+        return self.name, tuple(sorted(self.labels.items()))
+
+
+def added(*counted: list[CountedSample]) -> list[CountedSample]:
+    """Add up what several processes have counted."""
+    sums: dict[object, CountedSample] = {}
+    for each in chain.from_iterable(counted):
+        found = sums.setdefault(each.key, structs.replace(each, value=0.0))
+        found.value += each.value
+    return list(sums.values())
 
 
 class Uncounted:
@@ -148,9 +175,46 @@ class Meter:
         for what, value in shown.items():
             self._of(names.BROKER).labels(what).set(value)
 
-    def text(self) -> bytes:
-        """Write all metrics as Prometheus reads them."""
+    def counts(self) -> list[CountedSample]:
+        """What this process has counted of metrics that are summed up over processes."""
+        return [
+            CountedSample(sample.name, sample.labels, sample.value, family.type != "gauge")
+            for family in self._registry.collect()
+            if family.name in SUMMED
+            for sample in family.samples
+            if not sample.name.endswith("_created")
+        ]
+
+    def text(self, others: list[CountedSample] | None = None) -> bytes:
+        """Write all metrics as Prometheus reads them, with what others have counted added."""
         with Needing("/metrics"):
             from prometheus_client import generate_latest
 
-        return generate_latest(self._registry)
+        return generate_latest(Summed(self._registry, others) if others else self._registry)
+
+
+class Summed:
+    """A registry whose counts have those of other processes added."""
+
+    def __init__(self, registry: Any, others: list[CountedSample]) -> None:
+        self._registry = registry
+        self._others = {each.key: each for each in others}
+
+    def collect(self) -> Iterator[Any]:
+        """Give one family of samples after the other."""
+        for family in self._registry.collect():
+            family.samples = [self._with_others(sample) for sample in family.samples]
+            family.samples += self._of_others_alone(family.name)
+            yield family
+
+    def _with_others(self, sample: Any) -> Any:
+        other = self._others.pop(CountedSample(sample.name, sample.labels, 0, total=True).key, None)
+        return sample if other is None else sample._replace(value=sample.value + other.value)
+
+    def _of_others_alone(self, family: str) -> Iterator[Any]:
+        from prometheus_client.core import Sample
+
+        suffixes = ("", "_total", "_bucket", "_count", "_sum")
+        for each in list(self._others.values()):
+            if each.name in {family + suffix for suffix in suffixes}:
+                yield Sample(each.name, each.labels, each.value)

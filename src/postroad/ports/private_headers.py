@@ -4,7 +4,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-Kept = Literal["message", "dead", "kept_body"]
+Kept = Literal["message", "dead", "kept_body", "batch_held"]
 """Where messages with headers lie: not finished yet, dead, or delivered with their bodies kept."""
 
 

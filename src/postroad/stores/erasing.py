@@ -4,14 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from postroad.model.audit import AuditLine, AuditOutcome
-from postroad.model.privacy import FIRST_STEP, Erasure, ErasureJob, Subject
+from postroad.model.privacy import FIRST_STEP, LAST_STEP, Erasure, ErasureJob, Subject
 from postroad.model.states import NEVER
 from postroad.model.suppression import erased_form, list_address
 from postroad.ports.privacy import Exported
 from postroad.stores.exported_rows import EXPORTS, read_page
-from postroad.stores.personal_data import ErasureNote, after_cancelling
+from postroad.stores.personal_data import STEPS, Erased, after_cancelling
 from postroad.stores.statements import Row, Statements, Value
 
 COUNTS: Final = msgspec.json.Decoder(dict[str, int])
@@ -29,6 +30,36 @@ NAMED_KINDS: Final[dict[str, Callable[[Subject], str]]] = {
     "mail_report": _list_forms,
 }
 """What is found by a recipient and not by a queue's name: what is looked for there."""
+
+
+class ErasureNote(Struct, frozen=True):
+    """How a job stands after a slice."""
+
+    step: str
+    step_at_ms: int
+    after: int
+    erased: dict[str, int]
+    waits_for: int
+    kept_queues: int
+    recipient: str
+    ended_at_ms: int
+
+
+def next_step(job: ErasureJob, done: Erased, now_ms: int) -> ErasureNote:
+    """Add up a slice, and go on to the next step where one is over."""
+    erased = dict(job.erased)
+    for table, count in done.erased.items():
+        if count:
+            erased[table] = erased.get(table, 0) + count
+    step, step_at_ms, after = job.step, job.step_at_ms, done.after
+    if after is None:
+        names = [*STEPS, LAST_STEP]
+        step, step_at_ms, after = names[names.index(step) + 1], now_ms, 0
+    over = step == LAST_STEP
+    recipient = "" if over else job.subject.recipient
+    ended_ms = now_ms if over else 0
+    kept = job.kept_queues if done.kept_queues is None else done.kept_queues
+    return ErasureNote(step, step_at_ms, after, erased, done.waits_for, kept, recipient, ended_ms)
 
 
 class ErasureTable(Statements):

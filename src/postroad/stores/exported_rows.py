@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.batch import batch_text
 from postroad.model.endpoint import endpoint_id
 from postroad.model.event import event_id
 from postroad.model.ids import to_text
@@ -16,7 +17,7 @@ from postroad.stores.statements import Row
 
 HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 MESSAGE_IDS: Final = ("id", "message_id")
-OTHER_IDS: Final = {"endpoint_id": endpoint_id, "event_id": event_id}
+OTHER_IDS: Final = {"endpoint_id": endpoint_id, "event_id": event_id, "batch_id": batch_text}
 JSON_COLUMNS: Final = frozenset(
     ("channels", "columns", "fields", "policy", "settings", "spec", "what")
 )
@@ -48,6 +49,9 @@ EXPORTS: Final = {
         walks=True,
     ),
     "kept_body": Export("id queue order_key ends_at headers body", walks=True),
+    "job_output": Export("id queue output ends_at body", walks=True),
+    "batch": Export("batch_id state total delivered dead cancelled made_at ended_at sent"),
+    "batch_held": Export("id queue due expires_at order_key headers body", walks=True),
     "history": Export(
         "id queue state accepted_at finished_at level attempts took_ms recipient", walks=True
     ),

@@ -16,6 +16,7 @@ from multiprocessing import spawn
 from typing import Any, NoReturn
 
 from postroad.model.entities import Message, Policy, Queue
+from postroad.model.outcome import Outcome
 from postroad.transports.call_plan import plan_call
 from postroad.transports.child_frames import (
     CUT,
@@ -62,6 +63,10 @@ class Traces:
 
     def cut(self, queue: str, message: Message, error: str) -> None:
         """Never called: the engine cuts."""
+
+    def shown(self, _queue: str, _message: Message, outcome: Outcome) -> Outcome:
+        """The engine knows what is not shown."""
+        return outcome
 
 
 class ChildWorker:

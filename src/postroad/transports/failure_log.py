@@ -2,9 +2,13 @@
 
 from functools import partial
 
+from msgspec.structs import replace
+
 from postroad.model.entities import Message
 from postroad.model.foreign import CHARACTERS_MAX, error_text
 from postroad.model.ids import to_text
+from postroad.model.outcome import Outcome
+from postroad.model.redaction import Redaction
 from postroad.observe.gathering import EventGathering
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -14,9 +18,17 @@ class FailureLog:
     """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is told every
     ten seconds, then how many came like it. Every try's error is with its message."""
 
-    def __init__(self, log: Log, clock: Clock) -> None:
+    def __init__(self, log: Log, clock: Clock, redaction: Redaction | None = None) -> None:
         self._log = log
+        self._redaction = redaction or Redaction()
         self._gathering = EventGathering(clock)
+
+    def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
+        """What came of a try, without the fields of its body that are not shown."""
+        if not outcome.error or not self._redaction.hides(queue):
+            return outcome
+        error = self._redaction.text(queue, message.body, outcome.error)
+        return replace(outcome, error=error)
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""
@@ -25,13 +37,17 @@ class FailureLog:
             where = where.tb_next
         line = where.tb_lineno if where is not None else 0
         alike = {"queue": queue, "raised": type(error).__name__, "line": line}
-        facts = partial(_raised, message, error)
+        text = self._redaction.text(queue, message.body, error_text(error))
+        # A traceback has the text as it was.
+        whole = len(text) < CHARACTERS_MAX and not self._redaction.hides(queue)
+        facts = partial(_raised, message, error, text, whole=whole)
         self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
 
     def raised_in_child(self, queue: str, message: Message, error: str, trace: str) -> None:
         """A handler raised in a child process."""
         alike = {"queue": queue, "raised": error.partition(":")[0]}
-        facts = partial(_facts, message, error=error, exception=trace)
+        shown = None if self._redaction.hides(queue) else trace
+        facts = partial(_facts, message, error=error, exception=shown)
         self._gathering.add(self._log.warning, "a handler raised", alike, facts, full=1)
 
     def lost(self, queue: str, message: Message, error: str) -> None:
@@ -51,10 +67,9 @@ class FailureLog:
         self._gathering.close()
 
 
-def _raised(message: Message, error: Exception) -> dict[str, object]:
-    text = error_text(error)
-    cut = None if len(text) >= CHARACTERS_MAX else error
-    return _facts(message, error=f"{type(error).__name__}: {text}", exc_info=cut)
+def _raised(message: Message, error: Exception, text: str, *, whole: bool) -> dict[str, object]:
+    told = f"{type(error).__name__}: {text}"
+    return _facts(message, error=told, exc_info=error if whole else None)
 
 
 def _facts(message: Message, **more: object) -> dict[str, object]:

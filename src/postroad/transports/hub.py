@@ -46,6 +46,8 @@ class HubTransport:
 
     name = "hub"
     shards = 1
+    claims = True
+    """Whether this process sends to hubs; not beside the one of its own that serves the hub."""
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class HubTransport:
 
     def pools(self) -> list[str]:
         """All hubs share one pool."""
-        return [self.name]
+        return [self.name] if self.claims else []
 
     def concurrency(self, _pool: str, /) -> int:
         """Hubs have no limit of their own."""

@@ -42,10 +42,10 @@ class ProcessSession:
         except ChildLost as error:
             self._failure_log.lost(queue.name, message, str(error))
             return unknown(str(error)) if self._at_most_once else failed(str(error))
+        outcome = self._failure_log.shown(queue.name, message, ended.outcome)
         if ended.trace:
-            error_text = ended.outcome.error
-            self._failure_log.raised_in_child(queue.name, message, error_text, ended.trace)
-        return ended.outcome
+            self._failure_log.raised_in_child(queue.name, message, outcome.error, ended.trace)
+        return outcome
 
     async def _start(self, beat: Beat) -> ChildProcess:
         """Start a child. What it imports may take longer than a call."""

@@ -113,9 +113,14 @@ def parameters(method: Callable[..., object]) -> dict[str, VerbParameter]:
 def _parameter(hint: object, *, needed: bool) -> VerbParameter:
     kinds = _kinds(hint)
     parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    lists = [part for part in parts if _is_list(get_origin(part))]
+    # A pair, as tuple[str, object], is no list of what comes first in it.
+    lists = [part for part in parts if _is_list(get_origin(part)) and not _is_pair(part)]
     items = _kinds(get_args(lists[0])[0]) if lists else ()
     return VerbParameter(kinds, items, needed)
+
+
+def _is_pair(part: object) -> bool:
+    return get_origin(part) is tuple and get_args(part)[-1:] != (Ellipsis,)
 
 
 def _is_list(origin: object) -> bool:

@@ -26,11 +26,14 @@ class CampaignStatus(Struct, frozen=True):
     block_reason: str
 
 
-def status_of(campaign: Campaign, credential: Credential, rate: float) -> CampaignStatus:
-    """The status of a campaign that sends at this rate."""
+def status_of(
+    campaign: Campaign, credential: Credential, rate: float, now_ms: int
+) -> CampaignStatus:
+    """The status of a campaign that sends at this rate. A block that has ended is none."""
     counts, spec = campaign.counts, credential.spec
     allowed_s = seconds_of(counts.unsent, spec.rate, spec.segments_max)
     running = campaign.state == CampaignState.running
+    blocked = credential.blocked_until_ms > now_ms
     eta_s = max(counts.unsent / rate if rate else 0.0, allowed_s) if running else 0.0
     return CampaignStatus(
         campaign.id,
@@ -43,8 +46,8 @@ def status_of(campaign: Campaign, credential: Credential, rate: float) -> Campai
         campaign.start_at_ms,
         campaign.started_at_ms,
         campaign.ended_at_ms,
-        credential.blocked_until_ms,
-        credential.block_reason,
+        credential.blocked_until_ms if blocked else 0,
+        credential.block_reason if blocked else "",
     )
 
 
@@ -73,4 +76,5 @@ class CampaignFinder:
     async def status(self, campaign: Campaign) -> CampaignStatus:
         """How a campaign stands, with its rate since the last call."""
         rate = self._pace.of(campaign, self._clock.steady_s())
-        return status_of(campaign, await self.credential(campaign), rate)
+        credential = await self.credential(campaign)
+        return status_of(campaign, credential, rate, self._clock.now_ms())

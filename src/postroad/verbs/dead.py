@@ -24,10 +24,11 @@ from postroad.model.errors import BadInput, UnknownMessage
 from postroad.model.ids import to_number
 from postroad.model.private_headers import shown
 from postroad.model.recipients import may_name
+from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER, DeadReason
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
-from postroad.verbs.event_bodies import body_of
+from postroad.verbs.event_bodies import shown_body
 from postroad.verbs.known_queues import check_queue
 from postroad.verbs.paging import check_page, span_ms
 
@@ -64,8 +65,9 @@ class Change(Protocol):
 class DeadMessages:
     """List, show, replay and purge the messages that will not be tried again."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, redaction: Redaction | None = None) -> None:
         self._store = store
+        self._redaction = redaction or Redaction()
 
     async def list(self, *, limit: int = 100, after: str = "", **where: Unpack[DeadWhere]) -> Page:
         """A page of dead messages, the latest death first. Give its `after` for the next page."""
@@ -90,12 +92,13 @@ class DeadMessages:
 
     async def show(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> DeadLetter:  # noqa: A002
         """A dead message with its body, headers and all tries; of secret headers only the
-        names."""
+        names, and without the fields that are redacted."""
         letter = await self._store.dead_letter(tenant, to_number(id))
         if letter is None:
             raise UnknownMessage(f"{id} is not in the dead set: see `postroad message show {id}`")
         packed = msgspec.json.encode(letter.headers)
-        body = await body_of(self._store, packed, letter.body)
+        queue = letter.message.queue
+        body = await shown_body(self._store, self._redaction, queue, packed, letter.body)
         return replace(letter, headers=shown(letter.headers), body=body)
 
     async def replay(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from postroad.model.event import own_headers, referred
+from postroad.model.redaction import Redaction
 from postroad.ports.bodies import StoredBody
 from postroad.ports.events import EventStore
 from postroad.ports.store import Store
@@ -17,6 +18,17 @@ async def body_of(store: Store, headers: bytes, body: bytes) -> bytes:
         return body
     event = await store.event(None, number)
     return event.body if event else body
+
+
+async def shown_body(
+    store: Store, redaction: Redaction, queue: str, headers: bytes, body: bytes
+) -> bytes:
+    """Return a message's body as it may be shown, by its queue and the type of its event."""
+    number = referred(headers)
+    if number is not None and isinstance(store, EventStore):
+        event = await store.event(None, number)
+        body = redaction.body(event.type, event.body) if event else body
+    return redaction.body(queue, body)
 
 
 async def with_bodies(store: Store, found: Sequence[StoredBody]) -> list[StoredBody]:

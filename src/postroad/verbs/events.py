@@ -35,6 +35,7 @@ from postroad.model.event import (
 )
 from postroad.model.matching import Matcher
 from postroad.model.near_names import nearest
+from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 from postroad.observe import tracing
@@ -127,8 +128,16 @@ class _Asked(Struct, frozen=True):
 class EventVerbs:
     """Publish events, and see what became of them."""
 
-    def __init__(self, store: Store, sending: Sending, allowance: Allowance, log: Log) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sending: Sending,
+        allowance: Allowance,
+        log: Log,
+        redaction: Redaction | None = None,
+    ) -> None:
         self._store = store
+        self._redaction = redaction or Redaction()
         self._sending = sending
         self._allowance = allowance
         self._matchers: dict[str, Matcher] = {}
@@ -193,11 +202,11 @@ class EventVerbs:
         return Unmatched(tuple(UnmatchedEvents(k, n, event_id(last)) for k, n, last in found))
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EventContent:  # noqa: A002
-        """An event with its body."""
+        """An event with its body, without the fields that are redacted."""
         row = await event_store(self._store).event(tenant, event_number(id))
         if row is None:
             raise UnknownEvent(f"there is no event {id} of tenant {tenant!r}")
-        return EventContent(*_facts(row), row.body)
+        return EventContent(*_facts(row), self._redaction.body(row.type, row.body))
 
     async def _store_in(self, connection: object, publish: Publish) -> Published:
         said = await event_store(self._store).publish_in(connection, publish)

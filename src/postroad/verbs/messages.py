@@ -21,11 +21,13 @@ from postroad.model.listing import (
     Shelf,
 )
 from postroad.model.private_headers import shown
+from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER, State
+from postroad.model.suppression import normal_recipient
 from postroad.ports.broker import HasBroker
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
-from postroad.verbs.event_bodies import body_of
+from postroad.verbs.event_bodies import shown_body
 from postroad.verbs.message_search import Search
 from postroad.verbs.paging import PAGE_MAX, check_page, span_ms
 from postroad.verbs.send_again import (
@@ -58,6 +60,8 @@ class ListWhere(TypedDict, total=False):
     level: int | None
     """The retry level."""
     order_key: str | None
+    recipient: str | None
+    """A mail address or telephone number that messages name, as `mailto:ann@example.com`."""
     text: str | None
     """Contained in the last error, in upper or lower case."""
     since: datetime | None
@@ -82,9 +86,15 @@ class Messages:
     """List and search messages, and send finished ones again."""
 
     def __init__(
-        self, store: Store, in_flight: InFlight, ring: KeyRing, send_many: SendMany
+        self,
+        store: Store,
+        in_flight: InFlight,
+        ring: KeyRing,
+        send_many: SendMany,
+        redaction: Redaction | None = None,
     ) -> None:
         self._store = store
+        self._redaction = redaction or Redaction()
         self._in_broker = isinstance(store, HasBroker)  # 10 µs to ask
         self._in_flight = in_flight
         self._again = SendAgain(store, ring, send_many, self._page)
@@ -193,13 +203,14 @@ class Messages:
 
     async def body(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> MessageContent:  # noqa: A002
         """The body and headers of a message that is unfinished, dead, or delivered and kept; of
-        secret headers only the names."""
+        secret headers only the names, and without the fields that are redacted."""
         number = to_number(id)
         unfinished = await self._store.body_of_unfinished(number)
         found = [unfinished] if unfinished else await self._store.bodies([number])
         for stored in found:
             if tenant in (None, stored.tenant):
-                body = await body_of(self._store, stored.headers, stored.body)
+                about = (stored.queue, stored.headers, stored.body)
+                body = await shown_body(self._store, self._redaction, *about)
                 return MessageContent(shown(headers_of(stored.headers)), body)
         raise NoBody(
             f"no body of {id} is stored: see `postroad message show {id}` for what became of it"
@@ -245,6 +256,7 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
     if queue is not None and queue.endswith("*"):
         prefix, queue = queue[:-1], None
     since_ms, until_ms = span_ms(where.get("since"), where.get("until"))
+    recipient = where.get("recipient")
     which = ListFilter(
         tenant=where.get("tenant", DEFAULT_TENANT),
         queue=queue,
@@ -256,6 +268,7 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
         since_ms=since_ms,
         until_ms=until_ms,
         order=ListOrder(order),
+        recipient=normal_recipient(recipient) if recipient else "",
     )
     if not which.shelves:
         raise BadInput(

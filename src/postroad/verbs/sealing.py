@@ -19,7 +19,7 @@ from postroad.ports.private_headers import HeaderRow, HeaderStore, Kept
 from postroad.verbs.own_keys import OwnKeys
 
 PAGE: Final = 1_000
-KEPT: Final[tuple[Kept, ...]] = ("message", "dead", "kept_body")
+KEPT: Final[tuple[Kept, ...]] = ("message", "dead", "kept_body", "batch_held")
 
 
 class Seals(Protocol):

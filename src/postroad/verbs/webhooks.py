@@ -17,6 +17,7 @@ from postroad.model.ids import to_number
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.ladder import Ladder, check_ladder
+from postroad.model.redaction import Redaction
 from postroad.model.webhook import (
     Attempt,
     HeaderNames,
@@ -101,12 +102,19 @@ class HookPage(Struct, frozen=True):
 
 
 def webhook_transport(
-    store: Store, ring: KeyRing, rules: WebhookRules, made: Transforms, resolve: Resolve | None
+    store: Store,
+    ring: KeyRing,
+    rules: WebhookRules,
+    made: Transforms,
+    resolve: Resolve | None,
+    redaction: Redaction,
 ) -> WebhookTransport:
     """The webhook transport of a road."""
     clock = store.clock
     endpoints = Endpoints(store, ring, rules, clock)
-    return WebhookTransport(rules, endpoints, clock, resolve=resolve, transforms=made)
+    return WebhookTransport(
+        rules, endpoints, clock, resolve=resolve, transforms=made, redaction=redaction
+    )
 
 
 @bounded

@@ -19,11 +19,12 @@ LOOK_S: Final = 5.0
 
 @fetch("/metrics", scope=None, gives_media=("text/plain",))
 async def metrics(request: Request) -> Response[bytes]:
-    """Show all metrics of this process, and counts of the road."""
+    """Show all metrics of this process and of those beside it under one supervisor, and counts of
+    the road."""
     here = request.context
     await _look(here)
-    engine = here.road.engine
-    here.meter.works(len(engine.lanes) if engine else 0, here.road.store.queries)
+    counts = here.counts()
+    others = await here.others(counts) if here.others else None
     hub = here.road.mailboxes.hub
     if hub is not None:
         shown = structs.asdict(hub.status())
@@ -32,7 +33,7 @@ async def metrics(request: Request) -> Response[bytes]:
     if isinstance(store, HasBroker):
         with suppress(StoreError):  # one that is away says so in the log and in /readyz
             here.meter.broker(await store.broker_facts())
-    return Response(here.meter.text(), media_type=here.meter.media_type)
+    return Response(here.meter.text(others), media_type=here.meter.media_type)
 
 
 async def _look(here: Context) -> None:

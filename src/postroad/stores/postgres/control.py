@@ -1,13 +1,14 @@
 """Cancel, pause, resume, unblock."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec import field
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Lane
-from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
+from postroad.stores.postgres.base import StoreAnswer, decoder
+from postroad.stores.postgres.batches import PostgresBatches
 from postroad.stores.postgres.leases import ANSWER
 
 
@@ -41,25 +42,32 @@ WALKED: Final = decoder(Walked)
 SETTLED: Final = decoder(SettleAnswer)
 
 
-class PostgresControl(PostgresBase):
+class PostgresControl(PostgresBatches):
     """Cancel, pause, resume, unblock."""
 
     async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
         """Cancel messages of free lanes; ask the owners of the others."""
         text = await self._one(self._side, "cancel", "cancel", tenant, list(ids))
         states = self._read_answer(text, CANCELLING).states
+        self._cancelled(states.values())
         return {number: states.get(number, CancelState.unknown) for number in ids}
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Take cancelled messages out of a lane, as its owner."""
         values = (owner, lane.id, lane.epoch, list(ids))
         text = await self._one(self._side, "cancel", "withdraw", *values)
-        return self._read_answer(text, WITHDRAWN).done
+        done = self._read_answer(text, WITHDRAWN).done
+        if done:
+            self.batches_left()
+        return done
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
         """An uncertain message counts as delivered, or goes back to its rung."""
         text = await self._one(self._side, "cancel", "settle", tenant, number, sent)
-        return self._read_answer(text, SETTLED).settled
+        settled = self._read_answer(text, SETTLED).settled
+        if settled and sent:
+            self.batches_left()
+        return settled
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel the next slice of a queue, or ask the owners to."""
@@ -67,7 +75,12 @@ class PostgresControl(PostgresBase):
         place = (after.rung, after.place, after.id)
         text = await self._one(self._side, "cancel", "cancel_some", *meant, *place, limit)
         answer = self._read_answer(text, WALKED)
+        self._cancelled(answer.states.values())
         return CancelSlice(answer.states, answer.after)
+
+    def _cancelled(self, states: Collection[CancelState]) -> None:
+        if CancelState.cancelled in states:
+            self.batches_left()
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
         """Pause or resume a queue."""

@@ -17,7 +17,8 @@ from postroad.model.hours import OpenHours
 from postroad.model.record import Claim, Look, LostWorker, Reading, Reaped, Release, View, Want
 from postroad.model.tenant_turns import soon_again
 from postroad.ports.store import Levels, Names
-from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, flat, literal
+from postroad.stores.postgres.base import StoreAnswer, decoder, flat, literal
+from postroad.stores.postgres.batches import PostgresBatches
 from postroad.stores.postgres.readings import first_in, found_in
 from postroad.version import VERSION
 
@@ -142,7 +143,7 @@ ANSWER: Final = decoder(StoreAnswer)
 HELD: Final = msgspec.json.Decoder(set[tuple[int, int]])
 
 
-class PostgresLeases(PostgresBase):
+class PostgresLeases(PostgresBatches):
     """Owns lanes, reads them, gives them back."""
 
     async def join(self) -> int:
@@ -156,6 +157,8 @@ class PostgresLeases(PostgresBase):
         """Own lanes that are ready at these levels."""
         safety = len(levels) > 1
         label = "safety poll" if safety else f"level {levels[0]}"
+        if safety:
+            await self.batches_asked()
         mine = self.bell.lanes.setdefault(owner, set())
         who = (owner, self._reaped.get(owner, 0), len(mine), socket.gethostname(), os.getpid())
         with self._floors.asked(owner, levels, whole=safety or not self.bell.alive) as asked:
@@ -272,6 +275,8 @@ class PostgresLeases(PostgresBase):
     async def reap(self, dead_after_ms: int) -> Reaped:
         """Free the lanes of owners that were silent for too long."""
         lost = self._read_answer(await self._one(self._side, "reap", "reap", dead_after_ms), LOST)
+        if lost.lost or lost.wishes:
+            self.batches_left()  # it may have counted the last members, and asked no more
         return Reaped(lost.lost, lost.owned, lost.wishes)
 
     async def leave(self, owner: int) -> None:

@@ -6,20 +6,34 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
+from postroad.model.batch import MARK
 from postroad.model.decide import Move
-from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
+from postroad.model.record import (
+    LaneChange,
+    QueueChange,
+    Record,
+    Recorded,
+    Result,
+    ended_jobs,
+    kept_bodies,
+    kept_results,
+)
 from postroad.model.states import NEVER
-from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal, once
+from postroad.stores.postgres.base import StoreAnswer, decoder, literal, once
+from postroad.stores.postgres.batches import PostgresBatches
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw
+from postroad.stores.postgres.job_outputs import output_columns
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
 
 
 class Applied(StoreAnswer, frozen=True):
-    """Which of the batch's lanes are the owner's."""
+    """Which of the record's lanes are the owner's."""
 
     held: list[bool] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    """Those that have fewer open members now."""
 
 
 APPLIED: Final = decoder(Applied)
@@ -65,7 +79,7 @@ class TargetRung(Struct, frozen=True):
     due: int
 
 
-class PostgresRecording(PostgresBase):
+class PostgresRecording(PostgresBatches):
     """Records results."""
 
     async def record(self, record: Record) -> Recorded:
@@ -74,28 +88,56 @@ class PostgresRecording(PostgresBase):
         notes = note_columns(record.results)
         query = "record_noted" if notes else "record"
         values = (record.owner, *batch.columns(), *notes)
-        if kept := [r for r in record.results if r.keep_ms]:
-            text = await self._keep_and_record(kept, query, values)
+        kept = [r for r in record.results if r.keep]
+        members = [r for r in record.results if MARK in r.message.headers]
+        if members and not (kept or notes):
+            query, values = "record_members", (*values, *_ended(members))
+        if kept or (members and notes):
+            text, touched = await self._record_beside(kept, members, query, values)
         else:
-            text = await self._one(self._write, "record", query, *values)
-        held = self._read_answer(text, APPLIED).held
-        lanes = zip(batch.lanes, held, strict=True)
+            text, touched = await self._one(self._write, "record", query, *values), []
+        answer = self._read_answer(text, APPLIED)
+        if kept and (ended := ended_jobs(kept)):
+            self.bell.ring_ended(ended)
+        if members:
+            self.batches_touched(touched or answer.batches)
+        lanes = zip(batch.lanes, answer.held, strict=True)
         return Recorded(frozenset(lane for lane, ours in lanes if not ours))
 
-    async def _keep_and_record(
-        self, kept: Sequence[Result], query: str, values: tuple[object, ...]
-    ) -> str:
-        """Keep bodies before the record deletes their messages, in its transaction."""
+    async def _record_beside(
+        self,
+        kept: Sequence[Result],
+        members: Sequence[Result],
+        query: str,
+        values: tuple[object, ...],
+    ) -> tuple[str, list[int]]:
+        """Keep bodies before the record deletes their messages, and what handlers returned, and
+        count members of batches after it, in its transaction."""
         self._check_open()
         now_ms = self.clock.now_ms()
-        ids, ends = [r.message.id for r in kept], [now_ms + r.keep_ms for r in kept]
+        bodies = kept_bodies(kept, now_ms)
+        ids, ends = [number for number, _ in bodies], [end for _, end in bodies]
+        results = output_columns(kept_results(kept, now_ms))
 
-        async def work(raw: Raw) -> str:
-            await raw.execute(QUERIES["keep_bodies"], ids, ends)
+        async def work(raw: Raw) -> tuple[str, list[int]]:
+            if bodies:
+                await raw.execute(QUERIES["keep_bodies"], ids, ends)
+            if results:
+                await raw.execute(QUERIES["outputs_put"], *results)
             text: str = await raw.fetchval(QUERIES[query], *values, timeout=ANSWER_S)
-            return text
+            if not members:
+                return text, []
+            ended = await raw.fetchval(QUERIES["end_members"], values[0], *_ended(members))
+            return text, msgspec.json.decode(ended, type=list[int])
 
         return await self._write.together("record", work)
+
+
+def _ended(members: Sequence[Result]) -> tuple[str, list[int], list[bool]]:
+    """The arguments of end_members: who is delivered, who ends else, and which of these is dead."""
+    gone = [r for r in members if r.move in (Move.die, Move.cancel)]
+    done = [r.message.id for r in members if r.move is Move.deliver]
+    return literal(done), [r.message.id for r in gone], [r.move is Move.die for r in gone]
 
 
 class RecordBatch:

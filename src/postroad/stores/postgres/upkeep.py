@@ -13,7 +13,8 @@ from postroad.model.record import Collected, Swept
 from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
-from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
+from postroad.stores.postgres.base import StoreAnswer, decoder
+from postroad.stores.postgres.batches import PostgresBatches
 
 
 class Spell(Struct, frozen=True):
@@ -37,6 +38,8 @@ class SweptOnce(StoreAnswer, frozen=True):
 
     expired: int = 0
     next: int | None = None
+    whole: int = 0
+    """Batches whose members have all ended: the process that was to end them has gone."""
     spells: list[Spell] = field(default_factory=list)
 
 
@@ -48,7 +51,7 @@ SWEPT: Final = decoder(SweptOnce)
 COLLECTED: Final = msgspec.json.Decoder(Collected)
 
 
-class PostgresUpkeep(PostgresBase):
+class PostgresUpkeep(PostgresBatches):
     """Expiry and retention."""
 
     async def sweep(self, limit: int) -> Swept:
@@ -66,6 +69,8 @@ class PostgresUpkeep(PostgresBase):
             done += gone
             wait_ms = 0 if gone >= limit else SPELL_RECHECK_MS
             next_at_ms = min(next_at_ms, swept.now + wait_ms)
+        if done or swept.whole:
+            self.batches_left()
         return Swept(done, next_at_ms)
 
     async def _sweep_spell(self, spell: Spell, now_ms: int, limit: int) -> int:

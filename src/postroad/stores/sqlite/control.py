@@ -8,6 +8,7 @@ from postroad.model.entities import Lane
 from postroad.model.record import Reaped
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite import leases, recording
+from postroad.stores.sqlite.batches import DELIVERED, end_members
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import check_queue, rung_of, wake
 
@@ -60,6 +61,7 @@ def settle(db: Database, tenant: str, number: int, now_ms: int, *, sent: bool) -
     if sent:
         db.run("history_settle", number, now_ms)
         recording.finish(db, number)
+        end_members(db, [number], DELIVERED, now_ms)
         return True
     lane, queue, level, priority = row
     # In an ordered queue the messages behind it have gone: it goes outside its order group.

@@ -12,11 +12,12 @@ from postroad.stores.audit import line_values
 from postroad.stores.erasing import (
     ErasureTable,
     ended_line,
+    next_step,
     note_values,
     read_erasure,
     read_job,
 )
-from postroad.stores.personal_data import STEPS, Erased, ErasureQuery, next_step
+from postroad.stores.personal_data import STEPS, Erased, ErasureQuery
 from postroad.stores.sqlite import control
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.collecting import delete_queue

@@ -2,11 +2,22 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import astuple
+
+from postroad.model.batch import MARK
 from postroad.model.block import Block
 from postroad.model.decide import Move
-from postroad.model.record import LaneChange, Record, Recorded, Result
+from postroad.model.record import (
+    LaneChange,
+    Record,
+    Recorded,
+    Result,
+    kept_bodies,
+    kept_results,
+)
 from postroad.model.states import State
 from postroad.stores.bell import Ring
+from postroad.stores.sqlite.batches import CANCELLED, DEAD, DELIVERED, end_members
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import rung_of, wake
 from postroad.stores.sqlite.leases import open_lane
@@ -20,8 +31,9 @@ def record(db: Database, batch: Record, now_ms: int) -> Recorded:
     epochs = _epochs(db, batch)
     current = [r for r in batch.results if epochs.get(r.message.lane) == r.epoch]
     late = [r for r in batch.results if epochs.get(r.message.lane) != r.epoch]
-    if kept := [(r.message.id, now_ms + r.keep_ms) for r in batch.results if r.keep_ms]:
-        db.many("body_keep", kept)
+    if kept := [r for r in batch.results if r.keep]:
+        db.many("body_keep", kept_bodies(kept, now_ms))
+        db.many("output_put", [astuple(one) for one in kept_results(kept, now_ms)])
     _deliver(db, [r for r in current if r.move is Move.deliver], now_ms)
     _fail(db, [r for r in current if r.move is not Move.deliver], now_ms)
     for result in late:
@@ -62,6 +74,8 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     gone = db.many_changed("message_delete", [(r.message.id,) for r in results])
     if gone == len(results):
         db.many("history_insert", [_history(r, now_ms, r.message.attempts) for r in results])
+        if members := [r.message.id for r in results if MARK in r.message.headers]:
+            end_members(db, members, DELIVERED, now_ms)
     else:  # some have expired, were cancelled, or were recorded late by an earlier owner
         for result in results:
             _deliver_late(db, result, now_ms)
@@ -92,6 +106,7 @@ def _deliver_late(db: Database, result: Result, now_ms: int) -> None:
     finish(db, number)
     was_dead = db.changed("dead_delete", number) > 0
     db.run("history_insert", *_history(result, now_ms, attempts, late=was_dead))
+    end_members(db, [number], DELIVERED, now_ms)
 
 
 def _fail(db: Database, results: Sequence[Result], now_ms: int) -> None:
@@ -158,12 +173,14 @@ def die(db: Database, number: int, reason: str, now_ms: int, result: Result | No
     status = result.status if result else 0
     db.run("dead_insert", number, reason, now_ms, 1 if result else 0, error, status)
     finish(db, number)
+    end_members(db, [number], DEAD, now_ms)
 
 
 def cancel(db: Database, number: int, now_ms: int, *, tried: int = 0) -> None:
     """Cancel a message; `tried` counts the try that it was cancelled in."""
     db.run("history_cancel", number, now_ms, tried)
     finish(db, number)
+    end_members(db, [number], CANCELLED, now_ms)
 
 
 def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int) -> None:
@@ -175,6 +192,7 @@ def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int)
         heads[rung] = min(place, heads.get(rung, place))
     for rung, place in heads.items():
         settle_order_group(db, rung, place)
+    end_members(db, [number for number, *_ in found], CANCELLED, now_ms)
 
 
 def finish(db: Database, number: int) -> None:

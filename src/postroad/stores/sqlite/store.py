@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from postroad.model.batch import BatchPlan
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Accepted, Draft, Lane, Queue, QueueSpec
 from postroad.model.record import (
@@ -17,23 +18,37 @@ from postroad.model.record import (
     Swept,
     View,
     Want,
+    ended_jobs,
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
 from postroad.stores.audit import AuditTable
+from postroad.stores.batches import BatchTables
 from postroad.stores.blobs import BlobTable
 from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.rules import RuleTable
-from postroad.stores.sqlite import claiming, collecting, control, inbox, leases, recording, upkeep
+from postroad.stores.sqlite import (
+    batches,
+    claiming,
+    collecting,
+    control,
+    inbox,
+    leases,
+    recording,
+    replacing,
+    upkeep,
+)
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.bodies import SqliteBodies
 from postroad.stores.sqlite.claiming import ClaimRequest
+from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.deadset import SqliteDeadSet
 from postroad.stores.sqlite.endpoint_life import SqliteEndpointLife
 from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.events import SqliteEvents
 from postroad.stores.sqlite.feeds import SqliteFeeds
 from postroad.stores.sqlite.insight import SqliteInsight
+from postroad.stores.sqlite.job_outputs import SqliteJobOutputs
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
@@ -64,7 +79,13 @@ class SqliteInbox(SqliteBase):
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store all in one transaction, then answer."""
-        answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
+        if any(draft.replace for draft in drafts):
+            now_ms = self.clock.now_ms()
+            answers = await self.write(
+                "accept", lambda db: replacing.accept(db, drafts, now_ms), durable=True
+            )
+        else:
+            answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
         soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
         if soonest < NEVER:
             self.bell.ring_expiry(soonest)
@@ -107,7 +128,10 @@ class SqliteLeases(SqliteBase):
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction, fenced."""
         now_ms = self.clock.now_ms()
-        return await self.write("record", lambda db: recording.record(db, record, now_ms))
+        recorded = await self.write("record", lambda db: recording.record(db, record, now_ms))
+        if kept := [r for r in record.results if r.keep]:
+            self.bell.ring_ended(ended_jobs(kept))
+        return recorded
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
@@ -159,6 +183,30 @@ class SqliteUpkeep(SqliteBase):
         """Go on with the search for unused queues."""
         now_ms = self.clock.now_ms()
         return await self.write("retain", lambda db: collecting.collect(db, now_ms, unused_ms))
+
+
+class SqliteBatches(BatchTables, SqliteBase):
+    """Stores batches."""
+
+    async def batch_put(self, plan: BatchPlan) -> None:
+        """Store a batch with all that belongs to it."""
+        now_ms = self.clock.now_ms()
+        await self.write("batches", lambda db: batches.put(db, plan, now_ms), durable=True)
+        drafts = [*plan.drafts, *(held.draft for held in plan.held)]
+        soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
+        if soonest < NEVER:
+            self.bell.ring_expiry(soonest)
+
+    async def batch_seal(self, numbers: Sequence[int]) -> None:
+        """Say that all members of batches are stored."""
+        now_ms = self.clock.now_ms()
+
+        def work(db: Database) -> None:
+            db.many("batch_seal", [(batch,) for batch in numbers])
+            for batch in numbers:
+                batches.close(db, batch, now_ms)
+
+        await self.write("batches", work, durable=True)
 
 
 class SqliteControl(SqliteBase):
@@ -232,9 +280,11 @@ class SqliteStore(
     SqliteRollups,
     SqliteListing,
     SqliteBodies,
+    SqliteJobOutputs,
     SqliteRecipients,
     SqlitePacing,
     SqliteTicks,
+    SqliteBatches,
     AuditTable,
     SqliteErasing,
     StoredHeaders,

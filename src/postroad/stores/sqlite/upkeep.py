@@ -10,6 +10,7 @@ from postroad.model.ids import first_after
 from postroad.model.record import Swept
 from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER, DeadReason
+from postroad.stores.sqlite.batches import retain as retain_batches
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.inbox import POLICY_DECODER
 from postroad.stores.sqlite.recording import die, forget
@@ -64,6 +65,7 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     ticks = db.changed("ticks_retain", now_ms - history_ms, limit)
     tries = db.changed("tries_retain", now_ms - history_ms, limit)
     bodies = db.changed("bodies_retain", now_ms, limit)
+    bodies += db.changed("outputs_retain", now_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
     keys += db.changed("event_keys_retain", now_ms, limit)
     # Their keys hold for a day.
@@ -72,9 +74,10 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     db.many("event_messages_delete", events)
     replays = db.changed("replays_retain", edge_ms, limit)
     hours = db.changed("endpoint_hours_retain", now_ms - HOURS_KEPT_MS, limit)
+    batches = retain_batches(db, now_ms, now_ms - history_ms, limit)
     rollups = sum(
         db.changed("rollups_retain", step.seconds, now_ms - kept_ms, limit)
         for step, kept_ms in KEPT_MS.items()
     )
-    done = (keys, ticks, tries, bodies, len(events), replays, hours, rollups)
+    done = (keys, ticks, tries, bodies, len(events), replays, hours, rollups, batches)
     return len(gone) + sum(done)

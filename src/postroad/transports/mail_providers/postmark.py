@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
-from postroad.model.mail_report import MailReport, ReportKind
+from postroad.model.mail_report import MailReport, ReportKind, said_code
 
 METADATA: Final = "postroad"
 MARK_HEADER: Final = f"X-PM-Metadata-{METADATA}"
@@ -75,7 +75,7 @@ def postmark_reports(body: bytes) -> list[MailReport]:
         MailReport(
             kind,
             (clean(call.email or call.recipient, NAME_CHARACTERS_MAX),),
-            "",
+            said_code(text[:TEXT_MAX]) if kind is not ReportKind.delivered else "",
             clean(text[:TEXT_MAX]),
             (call.metadata.get(METADATA, "")[:TEXT_MAX],),
             clean(str(call.id), NAME_CHARACTERS_MAX),

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from postroad.model.blobs import BLOB_BYTES_MAX, NAME
 from postroad.model.errors import BadInput, BodyTooLarge
 from postroad.model.mail_links import UNSUBSCRIBE_MARK
+from postroad.model.suppression import Reason
 from postroad.transports.smtp.headers import ADDRESSES, check_headers, check_text, mailbox
 
 ATTACHMENTS_MAX: Final = 50
@@ -47,7 +48,7 @@ class MailBody(Struct, frozen=True, forbid_unknown_fields=True):
     attachments: tuple[AttachmentSpec, ...] = ()
     unsubscribe: bool = False
     """Whether it says how to leave, as mails of campaigns do."""
-    despite: tuple[str, ...] = ()
+    despite: tuple[Reason, ...] = ()
     """Reasons on the suppression list that do not count for this mail."""
 
 

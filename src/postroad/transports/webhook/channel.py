@@ -39,7 +39,9 @@ class WebhookChannel:
 
     name = "webhook"
     scheme = ""
-    fields = (CredentialField(SECRET, "What requests are signed with, as whsec_….", sealed=True),)
+    fields = (
+        CredentialField(SECRET, "What requests are signed with, as whsec_….", True, sealed=True),
+    )
     parts = ("text",)
     recipients = URLS
     policy = Policy()

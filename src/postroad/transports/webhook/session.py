@@ -22,6 +22,7 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
+from postroad.model.redaction import Redaction
 from postroad.model.try_details import TryDetails
 from postroad.model.webhook import ANSWER_KEPT_BYTES, Hook, WebhookRules
 from postroad.ports.clock import Clock
@@ -66,6 +67,7 @@ class Shared(Struct, frozen=True):
     idle: IdleConnections
     tokens: TokenCache
     transforms: Transforms
+    redaction: Redaction
     tenant: str = ""
 
 
@@ -91,6 +93,7 @@ class WebhookSession:
         self._idle = shared.idle
         self._access = TryAccess(shared.tokens, clock)
         self._transforms = shared.transforms
+        self._redaction = shared.redaction
         self._loop = asyncio.get_running_loop()
         self._vetted: VettedAddresses | None = None
         self._vetting = asyncio.Lock()
@@ -103,7 +106,24 @@ class WebhookSession:
         outcome = await self._try(queue, message)
         if outcome.status == UNAUTHORIZED and self._access.renews(queue, outcome):
             outcome = await self._try(queue, message)
-        return outcome
+        return await self._redacted(outcome, queue, message) if self._redaction else outcome
+
+    async def _redacted(self, outcome: Outcome, queue: Queue, message: Message) -> Outcome:
+        """What came of a try, without the fields of its body that are not shown: receivers repeat
+        what they were sent."""
+        name, bodies = queue.name, self._endpoints.bodies
+        if message.headers.startswith(EVENT_MARK):
+            try:
+                whole = await bodies.whole(message)
+            except StoreError:  # then nothing was sent
+                return outcome
+            name, message = bodies.origin(message).type, whole or message
+        error = self._redaction.text(name, message.body, outcome.error)
+        outcome = replace(outcome, error=error)
+        if (seen := outcome.details) is None:
+            return outcome
+        answer = self._redaction.answer(name, message.body, seen.answer)
+        return replace(outcome, details=replace(seen, answer=answer))
 
     async def _try(self, queue: Queue, message: Message) -> Outcome:
         """Make one request, at the first address that accepts the connection."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.model.entities import LaneKey, Policy
 from postroad.model.errors import BadUrl, UnknownEndpoint
+from postroad.model.redaction import Redaction
 from postroad.model.webhook import WebhookRules
 from postroad.ports.clock import Clock
 from postroad.transports.vetted_http import VettedHttp
@@ -40,6 +41,7 @@ class WebhookTransport:
         *,
         resolve: Resolve | None = None,
         transforms: Transforms | None = None,
+        redaction: Redaction | None = None,
     ) -> None:
         self.rules = rules
         self.endpoints = endpoints
@@ -50,7 +52,7 @@ class WebhookTransport:
         self.tokens = TokenCache(self._token_server, clock)
         transforms = transforms or Transforms()
         self.transform = transforms.register
-        self._shared = Shared(self.idle, self.tokens, transforms)
+        self._shared = Shared(self.idle, self.tokens, transforms, redaction or Redaction())
         self._policy = Policy(timeout_ms=rules.timeout_ms + GRACE_MS)
 
     def address(self, queue: str, tenant: str) -> LaneKey:

@@ -48,6 +48,7 @@ delete from postroad.blob_use u
  where u.tenant = $1 and u.blob = $2 and u.made_at < $3
    and not exists (select from postroad.message where id = u.holder)
    and not exists (select from postroad.arrival where id = u.holder)
+   and not exists (select from postroad.batch_held where id = u.holder)
    and not exists (select from postroad.dead where id = u.holder)
    and not exists (select from postroad.kept_body where id = u.holder)
    and not exists (select from postroad.campaign where id = -u.holder)
@@ -67,6 +68,7 @@ delete from postroad.blob_use u
  where u.id > $1 and u.id <= $2 and u.made_at < $3
    and not exists (select from postroad.message where id = u.holder)
    and not exists (select from postroad.arrival where id = u.holder)
+   and not exists (select from postroad.batch_held where id = u.holder)
    and not exists (select from postroad.dead where id = u.holder)
    and not exists (select from postroad.kept_body where id = u.holder)
    and not exists (select from postroad.campaign where id = -u.holder)

@@ -117,6 +117,10 @@ delete from postroad.idempotency where message_id in (select value::bigint from 
 -- Delete the bodies of delivered messages.
 delete from postroad.kept_body where id in (select value::bigint from json_array_elements_text($1::json))
 
+-- name: erase_named_outputs
+-- Delete what jobs gave.
+delete from postroad.job_output where id in (select value::bigint from json_array_elements_text($1::json))
+
 -- name: erase_history
 -- Delete finished messages, also out of batches; returns how many.
 select postroad.erase_history(array(select value::bigint from json_array_elements_text($1::json)))
@@ -137,6 +141,13 @@ delete from postroad.idempotency
 delete from postroad.kept_body
  where id in (
    select b.id from postroad.queue q join postroad.kept_body b on b.queue_id = q.id
+    where q.tenant = $1 and ($2::text = '' or q.name = $2) and b.id < $3 limit $4)
+
+-- name: erase_job_output
+-- Delete what jobs gave.
+delete from postroad.job_output
+ where (id, kind) in (
+   select b.id, b.kind from postroad.queue q join postroad.job_output b on b.queue_id = q.id
     where q.tenant = $1 and ($2::text = '' or q.name = $2) and b.id < $3 limit $4)
 
 -- name: erase_broker_message
@@ -322,3 +333,29 @@ delete from postroad.replay where tenant = $1 and ($2::text = '' or queue = $2)
 -- name: erase_event
 -- Delete a tenant's events.
 delete from postroad.event where id in (select id from postroad.event where tenant = $1 and id < $2 limit $3)
+
+-- name: erase_batch_held
+-- Delete what follows a tenant's batches: nothing of it is sent any more.
+delete from postroad.batch_held where $2::text = '' and queue_id in (select id from postroad.queue where tenant = $1)
+
+-- name: erase_batch_named
+-- Empty what follows batches and is for one recipient, so that it expires and is never tried.
+update postroad.batch_held set headers = '', body = 'null', order_key = '', due = 4611686018427387903, expires_at = 1
+ where id in (select h.id from postroad.batch_held h join postroad.queue q on q.id = h.queue_id
+               where q.tenant = $1 and $2::text <> '' and (q.name = $2 or (position('"postroad-to":'::bytea in h.headers) > 0 and convert_from(h.headers, 'UTF8')::json ->> 'postroad-to' = $2)))
+
+-- name: erase_batch_member
+-- Delete who is a member of a tenant's batches.
+delete from postroad.batch_member
+ where message_id in (select m.message_id from postroad.batch_member m join postroad.batch b on b.id = m.batch_id
+                       where b.tenant = $1 and b.id < $2 limit $3)
+
+-- name: erase_batch_count
+-- Delete the counts of a tenant's batches.
+delete from postroad.batch_count
+ where batch_id in (select c.batch_id from postroad.batch_count c join postroad.batch b on b.id = c.batch_id
+                     where b.tenant = $1 and b.id < $2 limit $3)
+
+-- name: erase_batch
+-- Delete a tenant's batches.
+delete from postroad.batch where id in (select id from postroad.batch where tenant = $1 and id < $2 limit $3)

@@ -41,6 +41,7 @@ delete from blob_use where tenant = ?1 and holder = ?2 and blob not in (select v
 delete from blob_use
  where tenant = ?1 and blob = ?2 and made_at < ?3
    and not exists (select 1 from message where id = blob_use.holder)
+   and not exists (select 1 from batch_held where id = blob_use.holder)
    and not exists (select 1 from dead where id = blob_use.holder)
    and not exists (select 1 from kept_body where id = blob_use.holder)
    and not exists (select 1 from campaign where id = -blob_use.holder)
@@ -59,6 +60,7 @@ select max(id) from (select id from blob_use where id > ?1 order by id limit ?2)
 delete from blob_use
  where id > ?1 and id <= ?2 and made_at < ?3
    and not exists (select 1 from message where id = blob_use.holder)
+   and not exists (select 1 from batch_held where id = blob_use.holder)
    and not exists (select 1 from dead where id = blob_use.holder)
    and not exists (select 1 from kept_body where id = blob_use.holder)
    and not exists (select 1 from campaign where id = -blob_use.holder)

@@ -100,6 +100,10 @@ delete from idempotency where message_id in (select value from json_each(?1))
 -- Delete the bodies of delivered messages.
 delete from kept_body where id in (select value from json_each(?1))
 
+-- name: erase_named_outputs
+-- Delete what jobs gave.
+delete from job_output where id in (select value from json_each(?1))
+
 -- name: erase_history
 -- Delete finished messages.
 delete from history where id in (select value from json_each(?1)) returning id, queue_id
@@ -120,6 +124,13 @@ delete from idempotency
 delete from kept_body
  where id in (
    select b.id from queue q join kept_body b on b.queue_id = q.id
+    where q.tenant = ?1 and (?2 = '' or q.name = ?2) and b.id < ?3 limit ?4)
+
+-- name: erase_job_output
+-- Delete what jobs gave.
+delete from job_output
+ where (id, kind) in (
+   select b.id, b.kind from queue q join job_output b on b.queue_id = q.id
     where q.tenant = ?1 and (?2 = '' or q.name = ?2) and b.id < ?3 limit ?4)
 
 -- name: erase_broker_message
@@ -307,3 +318,29 @@ delete from replay where tenant = ?1 and (?2 = '' or queue = ?2)
 -- name: erase_event
 -- Delete a tenant's events.
 delete from event where id in (select id from event where tenant = ?1 and id < ?2 limit ?3)
+
+-- name: erase_batch_held
+-- Delete what follows a tenant's batches: nothing of it is sent any more.
+delete from batch_held where ?2 = '' and queue_id in (select id from queue where tenant = ?1)
+
+-- name: erase_batch_named
+-- Empty what follows batches and is for one recipient, so that it expires and is never tried.
+update batch_held set headers = x'', body = cast('null' as blob), order_key = '', due = 4611686018427387903, expires_at = 1
+ where id in (select h.id from batch_held h join queue q on q.id = h.queue_id
+               where q.tenant = ?1 and ?2 <> '' and (q.name = ?2 or case when instr(h.headers, '"postroad-to":') > 0 then json_extract(cast(h.headers as text), '$."postroad-to"') = ?2 end))
+
+-- name: erase_batch_member
+-- Delete who is a member of a tenant's batches.
+delete from batch_member
+ where message_id in (select m.message_id from batch_member m join batch b on b.id = m.batch_id
+                       where b.tenant = ?1 and b.id < ?2 limit ?3)
+
+-- name: erase_batch_count
+-- Delete the counts of a tenant's batches.
+delete from batch_count
+ where batch_id in (select c.batch_id from batch_count c join batch b on b.id = c.batch_id
+                     where b.tenant = ?1 and b.id < ?2 limit ?3)
+
+-- name: erase_batch
+-- Delete a tenant's batches.
+delete from batch where id in (select id from batch where tenant = ?1 and id < ?2 limit ?3)

@@ -53,6 +53,17 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2
         or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
 
+-- name: export_job_output
+-- Walk over what jobs gave.
+with next as materialized (select * from job_output where (id, kind) > (?3, ?4) order by id, kind limit ?5)
+select n.id as k1, n.kind as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue,
+       case n.kind when 0 then 'progress' else 'result' end as output, n.ends_at, n.body
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
+ order by k1, k2
+
 -- name: export_kept_body
 -- Walk over bodies of delivered messages.
 with next as materialized (select * from kept_body where id > ?3 and ?4 >= 0 order by id limit ?5)
@@ -63,6 +74,22 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2
         or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
  order by k1, k2
+
+-- name: export_batch_held
+-- Walk over messages that follow batches.
+with next as materialized (select * from batch_held where id > ?3 and ?4 >= 0 order by id limit ?5)
+select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or case when instr(n.headers, '"postroad-to":') > 0 then json_extract(cast(n.headers as text), '$."postroad-to"') = ?2 end), false) as meant, n.id,
+       q.name as queue, n.due, n.expires_at, n.order_key, n.headers, n.body
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or case when instr(n.headers, '"postroad-to":') > 0 then json_extract(cast(n.headers as text), '$."postroad-to"') = ?2 end)) or n.id = (select max(id) from next)
+ order by k1, k2
+
+-- name: export_batch
+-- Read batches of a tenant.
+select id as k1, 0 as k2, id as batch_id, state, total, delivered, dead, cancelled, made_at, ended_at, sent
+  from batch where tenant = ?1 and ?2 = '' and id > ?3 and ?4 >= 0 order by id limit ?5
 
 -- name: export_history
 -- Walk over finished messages.

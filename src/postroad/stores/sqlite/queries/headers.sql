@@ -27,3 +27,12 @@ select b.id, q.tenant, q.name, b.headers from kept_body b join queue q on q.id =
 -- name: headers_kept_body_write
 -- Replace the headers of a kept body, unless they have changed meanwhile.
 update kept_body set headers = ?2 where id = ?1 and headers = ?3
+
+-- name: headers_batch_held
+-- Read headers of messages that follow batches, with their queues.
+select h.id, q.tenant, q.name, h.headers from batch_held h join queue q on q.id = h.queue_id
+ where h.id > ?1 order by h.id limit ?2
+
+-- name: headers_batch_held_write
+-- Replace the headers of a message that follows a batch, unless they have changed meanwhile.
+update batch_held set headers = ?2 where id = ?1 and headers = ?3

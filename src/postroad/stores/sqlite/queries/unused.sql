@@ -24,6 +24,7 @@ select n.id, (
                         and (r.ready_at < 4611686018427387904 or r.held <> ''
                              or exists (select 1 from message m where m.rung_id = r.id)))
      and not exists (select 1 from dead d where d.queue_id = q.id)
+     and not exists (select 1 from batch_held h where h.queue_id = q.id)
      and not exists (select 1 from idempotency i where i.queue_id = q.id and i.expires_at > ?3)
      and not exists (select 1 from webhook w where w.queue_id = q.id)
      and not exists (select 1 from pace p where p.queue_id = q.id and p.spec || p.hours <> '')

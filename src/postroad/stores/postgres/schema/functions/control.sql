@@ -133,6 +133,7 @@ begin
     with gone as (delete from message where id = p_id returning *)
     insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
     select id, v.queue_id, 'delivered', accepted_at, v_now, level, attempts, 0 from gone;
+    perform end_members(0, array[p_id], '{}', '{}');
   else
     v_rung := ensure_rungs(array[v.lane_id], array[v.queue_id], array[v.level], array[v.priority], array[0]);
     update message set rung_id = v_rung[1], place = v_now, due = v_now, marks = 0 where id = p_id;

@@ -64,6 +64,7 @@ language sql stable as $$
                              or exists (select from message m where m.rung_id = r.id)))
      and not exists (select from dead d where d.queue_id = q.id)
      and q.id not in (select a.queue_id from arrival a)
+     and not exists (select from batch_held h where h.queue_id = q.id)
      and not exists (select from idempotency i where i.queue_id = q.id and i.expires_at > p_now)
      and not exists (select from webhook w where w.queue_id = q.id)
      and not exists (select from pace p where p.queue_id = q.id and p.spec || p.hours <> '')

@@ -16,6 +16,9 @@ begin
   return json_build_object(
     'now', v_now, 'rings', v_rings, 'expired', coalesce(cardinality(v_ids), 0),
     'next', (select min(expires_at) from message where expires_at < never()),
+    'whole', (select count(*) from batch b
+               where b.state = 'open' and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0)
+                                                        from batch_count c where c.batch_id = b.id)),
     'spells', (
       select coalesce(json_agg(s), '[]') from (
         select q.id as queue, q.policy, q.block_kind as kind, q.block_since as since, 0 as lane
@@ -82,6 +85,7 @@ begin
     select g.id, r.queue_id, 'cancelled', g.accepted_at, p_now, g.level, g.attempts, 0
       from gone g join place r on r.id = g.rung_id where p_reason is null)
   select array_agg(distinct g.rung_id) into v_rungs from gone g;
+  perform end_members(0, '{}', p_ids, array[p_reason is not null]);
   return refresh_heads(v_rungs, 0);
 end $$;
 
@@ -96,6 +100,7 @@ declare
   v_edge bigint := v_now - p_history_ms;
   v_gone int;
   v_bodies int;
+  v_outputs int;
   v_dead bigint[];
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -113,8 +118,14 @@ begin
     select schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
+  perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);
+  delete from batch where id in (
+    select id from batch where ended_at > 0 and ended_at < v_edge limit p_limit);
   delete from kept_body where id in (
     select id from kept_body where ends_at <= v_now order by ends_at limit p_limit);
   get diagnostics v_bodies = row_count;
-  return v_gone + cardinality(v_dead) + v_bodies;
+  delete from job_output where (id, kind) in (
+    select id, kind from job_output where ends_at <= v_now order by ends_at limit p_limit);
+  get diagnostics v_outputs = row_count;
+  return v_gone + cardinality(v_dead) + v_bodies + v_outputs;
 end $$;

@@ -1,0 +1,96 @@
+"""A process under a supervisor: the line between them, and what each asks the other."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.api.serving import ApiServer
+from postroad.observe.metrics import CountedSample
+
+VARIABLE: Final = "POSTROAD_SUPERVISED"
+"""Given to a process by its supervisor: the descriptor of the line, and its number from 0."""
+LINE_BYTES_MAX: Final = 16 << 20
+SUM_S: Final = 3.0
+
+
+class Word(Struct):
+    """What is said: `started`, `count` and its answer `counted`, `sum` and its answer `summed`."""
+
+    kind: str
+    counts: list[CountedSample] = []
+
+
+class Line:
+    """One end of the line, in lines of JSON."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def over(cls, end: socket.socket) -> "Line":
+        """Open a line over a socket."""
+        return cls(*await asyncio.open_connection(sock=end, limit=LINE_BYTES_MAX))
+
+    def say(self, kind: str, counts: list[CountedSample] | None = None) -> None:
+        """Say a word. Whether the other is still there is known by hearing."""
+        self._writer.write(msgspec.json.encode(Word(kind, counts or [])) + b"\n")
+
+    async def hear(self) -> Word | None:
+        """The next word; None when the other is gone."""
+        with suppress(ConnectionError):
+            line = await self._reader.readline()
+            return msgspec.json.decode(line, type=Word) if line else None
+        return None
+
+    def close(self) -> None:
+        """Close it."""
+        self._writer.close()
+
+
+class SupervisedProcess:
+    """This process, if a supervisor started it."""
+
+    def __init__(self, descriptor: int, number: int) -> None:
+        self.number = number
+        self._end = socket.socket(fileno=descriptor)
+        self._line: Line | None = None
+        self._summed: asyncio.Future[list[CountedSample]] | None = None
+
+    @classmethod
+    def found(cls) -> "SupervisedProcess | None":
+        """What the environment says; it is not for processes that this one starts."""
+        said = os.environ.pop(VARIABLE, "")
+        if not said:
+            return None
+        descriptor, _, number = said.partition(":")
+        return cls(int(descriptor), int(number))
+
+    async def serve(self, server: ApiServer, counts: Callable[[], list[CountedSample]]) -> None:
+        """Tell that this process works, answer the supervisor, and stop when it is gone."""
+        line = self._line = await Line.over(self._end)
+        line.say("started")
+        while (word := await line.hear()) is not None:
+            if word.kind == "count":
+                line.say("counted", counts())
+            elif self._summed is not None and not self._summed.done():
+                self._summed.set_result(word.counts)
+        server.stop()
+
+    async def others(self, own: list[CountedSample]) -> list[CountedSample]:
+        """What the other processes have counted, and those that ended."""
+        if self._line is None:
+            return []
+        if self._summed is None or self._summed.done():
+            self._summed = asyncio.get_running_loop().create_future()
+            self._line.say("sum", own)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SUM_S):
+                return await asyncio.shield(self._summed)
+        return []

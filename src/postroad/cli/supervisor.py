@@ -1,0 +1,163 @@
+"""`--processes N`: a supervisor that starts worker processes, watches them, starts those anew that
+end, and drains all of them when it is stopped. It opens no road and asks the store nothing."""
+
+import asyncio
+import os
+import signal
+import socket
+from asyncio.subprocess import Process
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from postroad.cli.supervised import VARIABLE, Line, Word
+from postroad.observe.metrics import CountedSample, added
+from postroad.ports.clock import Clock
+from postroad.ports.log import Log
+
+FIRST_WAIT_S: Final = 1.0
+"""How long an ended process waits for its next start; twice as long each time."""
+LONGEST_WAIT_S: Final = 60.0
+STEADY_S: Final = 60.0
+"""One that ran so long has not failed at its start."""
+COUNT_S: Final = 2.0
+"""So long a sum of metrics waits for the processes."""
+KILL_AFTER_S: Final = 20.0
+"""So long after its drain a process that has not ended is killed."""
+
+
+class WorkerProcess:
+    """One process, and what it has said."""
+
+    def __init__(self, process: Process, line: Line) -> None:
+        self.process = process
+        self.line = line
+        self.started = False
+        self.counts: list[CountedSample] = []
+        """What it had counted when it was last asked."""
+        self.counted = asyncio.Event()
+
+
+class ProcessSupervisor:
+    """Keeps so many processes of a command running."""
+
+    def __init__(
+        self, command: Sequence[str], count: int, drain_s: float, log: Log, clock: Clock
+    ) -> None:
+        self._command = command
+        self._count = count
+        self._kill_after_s = drain_s + KILL_AFTER_S
+        self._log = log
+        self._clock = clock
+        self._workers: dict[int, WorkerProcess] = {}
+        self._ended_counts: list[CountedSample] = []
+        """What processes that have ended had counted: a sum must not go down."""
+        self._stopping = asyncio.Event()
+        self._first_works = asyncio.Event()
+        self._code = 0
+
+    async def run(self) -> int:
+        """Run until stopped; answers the exit code."""
+        loop = asyncio.get_running_loop()
+        for told in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(told, self._stop)
+        async with asyncio.TaskGroup() as group:
+            # The first one makes the tables where there are none, and shows what is wrong.
+            group.create_task(self._keep(0, self._first_works))
+            _ = await self._first_works.wait()  # it is always true
+            for number in range(1, self._count):
+                group.create_task(self._keep(number, asyncio.Event()))
+            _ = await self._stopping.wait()  # it is always true
+            await self._drain()
+        return self._code
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        self._first_works.set()  # or never
+
+    async def _keep(self, number: int, works: asyncio.Event) -> None:
+        """Start a process, and start it anew when it ends."""
+        wait_s = FIRST_WAIT_S
+        while not self._stopping.is_set():
+            begun_s = self._clock.steady_s()
+            code = await self._run(number, works)
+            if self._stopping.is_set():
+                self._code = self._code or abs(code)
+                break
+            if not works.is_set():  # it never worked, and what is wrong is said
+                self._code = code if code > 0 else 1
+                self._stopping.set()
+                break
+            if self._clock.steady_s() - begun_s >= STEADY_S:
+                wait_s = FIRST_WAIT_S
+            self._log.warning("a process ended", number=number, code=code, again_in_s=wait_s)
+            await self._rest(wait_s)
+            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+        works.set()
+
+    async def _run(self, number: int, works: asyncio.Event) -> int:
+        """Run a process once; answers its exit code."""
+        worker = self._workers[number] = await self._start(number)
+        if self._stopping.is_set():  # its stop was asked for while it was started
+            worker.process.terminate()
+        while (word := await worker.line.hear()) is not None:
+            if word.kind == "started":
+                works.set()
+                self._log.info("a process works", number=number, pid=worker.process.pid)
+            await self._answer(worker, word)
+        code = await worker.process.wait()
+        del self._workers[number]
+        worker.line.close()
+        worker.counted.set()
+        totals = [each for each in worker.counts if each.total]
+        self._ended_counts = added(self._ended_counts, totals)
+        return code
+
+    async def _start(self, number: int) -> WorkerProcess:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                env={**os.environ, VARIABLE: f"{theirs.fileno()}:{number}"},
+                pass_fds=(theirs.fileno(),),
+            )
+        return WorkerProcess(process, await Line.over(ours))
+
+    async def _answer(self, worker: WorkerProcess, word: Word) -> None:
+        if word.kind in ("counted", "sum"):
+            worker.counts = word.counts
+            worker.counted.set()
+        if word.kind == "sum":
+            others = [each for each in self._workers.values() if each is not worker]
+            worker.line.say("summed", await self._sum(others))
+
+    async def _sum(self, workers: Iterable[WorkerProcess]) -> list[CountedSample]:
+        """What these have counted, and those that ended. One that is silent counts as before."""
+        asked = list(workers)
+        for worker in asked:
+            worker.counted.clear()
+            worker.line.say("count")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COUNT_S):
+                for worker in asked:
+                    _ = await worker.counted.wait()  # it is always true
+        return added(self._ended_counts, *(worker.counts for worker in asked))
+
+    async def _drain(self) -> None:
+        """Have all processes finish what they do, and kill those that do not."""
+        for worker in self._workers.values():
+            with suppress(ProcessLookupError):
+                worker.process.terminate()
+        waits = [worker.process.wait() for worker in self._workers.values()]
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._kill_after_s):
+                _ = await asyncio.gather(*waits)  # their codes are looked at where they run
+        for worker in self._workers.values():
+            with suppress(ProcessLookupError):
+                self._log.error("a process did not end and is killed", pid=worker.process.pid)
+                worker.process.kill()
+
+    async def _rest(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                _ = await self._stopping.wait()  # it is always true

@@ -1,0 +1,87 @@
+"""Runs one of Django's tasks as a try of a message."""
+
+from typing import Any
+
+from django.db import close_old_connections
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from postroad.django.tasks import (
+    TaskContext,
+    TaskError,
+    TaskResult,
+    TaskResultStatus,
+    task_finished,
+    task_started,
+)
+from postroad.model.errors import Reject
+from postroad.transports.job import Message
+
+
+def run_task(message: Message[dict[str, Any]]) -> Any:
+    """Run the task that a message names."""
+    close_old_connections()
+    try:
+        return _run(message)
+    finally:
+        close_old_connections()
+
+
+def _run(message: Message[dict[str, Any]]) -> Any:
+    task = load_task(message.body["task"]).using(priority=message.body["priority"])
+    result = task_result(task, message.id, message.body, message.attempt)
+    sender = type(task.get_backend())
+    task_started.send(sender=sender, task_result=result)
+    context = (TaskContext(task_result=result),) if task.takes_context else ()
+    try:
+        value = task.call(*context, *result.args, **result.kwargs)
+    except Exception as error:
+        result.errors.append(task_error(error))
+        _end(result, TaskResultStatus.FAILED)
+        task_finished.send(sender=sender, task_result=result)
+        raise
+    object.__setattr__(result, "_return_value", value)
+    _end(result, TaskResultStatus.SUCCESSFUL)
+    task_finished.send(sender=sender, task_result=result)
+    return value
+
+
+def load_task(path: str) -> Any:
+    """Import a task. One that is gone is rejected: no retry brings it back."""
+    try:
+        return import_string(path)
+    except ImportError as error:
+        raise Reject(f"there is no task {path} here: {error}") from None
+
+
+def task_result(task: Any, number: str, body: dict[str, Any], attempt: int) -> Any:
+    """What Django calls the result of a task that runs."""
+    now = timezone.now()
+    return TaskResult(
+        task=task,
+        id=number,
+        status=TaskResultStatus.RUNNING,
+        enqueued_at=None,
+        started_at=now,
+        finished_at=None,
+        last_attempted_at=now,
+        args=body["args"],
+        kwargs=body["kwargs"],
+        backend=task.backend,
+        errors=[],
+        worker_ids=["postroad"] * attempt,
+    )
+
+
+def task_error(error: Exception) -> Any:
+    """What Django calls the error of a task."""
+    from traceback import format_exception
+
+    kind = type(error)
+    path = f"{kind.__module__}.{kind.__qualname__}"
+    return TaskError(exception_class_path=path, traceback="".join(format_exception(error)))
+
+
+def _end(result: Any, status: Any) -> None:
+    object.__setattr__(result, "status", status)
+    object.__setattr__(result, "finished_at", timezone.now())

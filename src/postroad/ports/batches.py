@@ -1,0 +1,25 @@
+"""What a store keeps for batches."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from postroad.model.batch import BatchPlan, BatchStatus
+
+
+@runtime_checkable
+class BatchStore(Protocol):
+    """A store with batches. Whatever ends a message counts it in the same transaction, once; what
+    follows is stored by the transaction that ends the batch. A road on RabbitMQ has none."""
+
+    async def batch_put(self, plan: BatchPlan) -> None:
+        """Store batches with all that belongs to them, or more members of batches that are being
+        filled, in one transaction."""
+
+    async def batch_seal(self, batches: Sequence[int]) -> None:
+        """Say that all members of batches are stored."""
+
+    async def batch_page(self, tenant: str, before: int, limit: int) -> list[BatchStatus]:
+        """Batches of a tenant that were made before one, the newest first."""
+
+    async def batch_one(self, tenant: str, number: int) -> BatchStatus | None:
+        """One batch of a tenant."""

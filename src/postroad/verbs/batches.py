@@ -1,0 +1,329 @@
+"""Batches: messages that are sent together, and what is sent when all of them have ended."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from postroad.engine.drafting import Send, as_send
+from postroad.model.batch import (
+    DEPTH_MAX,
+    FOLLOWERS_MAX,
+    MEMBERS_MAX,
+    BatchPlan,
+    BatchRow,
+    BatchState,
+    BatchStatus,
+    CyclicBatch,
+    FollowRole,
+    HeldDraft,
+    UnknownBatch,
+    batch_number,
+    batch_text,
+    marked,
+)
+from postroad.model.durations import seconds_of
+from postroad.model.entities import DEFAULT_TENANT, Draft
+from postroad.model.errors import BadInput, NotOnRabbitMQ, PostroadError
+from postroad.model.ids import to_text
+from postroad.model.states import NEVER
+from postroad.ports.batches import BatchStore
+from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
+from postroad.verbs.paging import check_page
+from postroad.verbs.receipts import Receipt
+from postroad.verbs.sending import AT_ONCE, Sending
+
+SLICE: Final = 2_000
+"""Members that one transaction stores; a batch of more is open when the last slice is stored."""
+Step = object
+"""A Send, a pair of queue and body, or a Batch."""
+Place = tuple[int, FollowRole | None]
+"""Whose end releases a message or batch, and which end; 0 is none: at once."""
+Path = tuple[int, ...]
+"""The batches around one."""
+
+
+class Batch(Struct, frozen=True):
+    """Messages, or batches, that are sent together. When all have ended, `then` is sent; if some
+    were not delivered and there is an `on_failure`, that instead."""
+
+    members: Sequence[Step]
+    then: Step | None = None
+    on_failure: Step | None = None
+    stops: bool = False
+    """Without an `on_failure`, nothing follows a failure."""
+
+
+class BatchPage(Struct, frozen=True):
+    """A page of batches, the newest first. `after` is for the next page; "" is the end."""
+
+    batches: tuple[BatchStatus, ...]
+    after: str = ""
+
+
+class BatchReceipt(Struct, frozen=True):
+    """A receipt of a batch: all of it is stored. `messages` are those that were sent at once."""
+
+    id: str
+    total: int
+    messages: list[Receipt]
+
+
+def chain(steps: Sequence[Step], on_failure: Step | None = None) -> Batch:
+    """Make a batch of messages that are sent one after the other: each when the one before was
+    delivered. After a failure `on_failure` is sent, and no further step."""
+    if not steps:
+        raise BadInput("a chain without steps: give at least one message")
+    if len(steps) > DEPTH_MAX:
+        raise BadInput(f"a chain of {len(steps)} steps: at most {DEPTH_MAX}")
+    *first, last = steps
+    following = Batch([last], on_failure=on_failure, stops=True)
+    for step in reversed(first):
+        following = Batch([step], following, on_failure, stops=True)
+    return following
+
+
+class Planned(Struct):
+    """A message of a batch: its batch, or whose end it follows, and how."""
+
+    send: Send
+    batch: int = 0
+    after: int = 0
+    role: FollowRole | None = None
+    follows: tuple[int, FollowRole] | None = None
+    """The batch that names its id as what follows."""
+
+
+class BatchPlanner:
+    """Walks over a batch and those nested in it: numbers them, and lists their messages."""
+
+    def __init__(self, sending: Sending, tenant: str, now_ms: int) -> None:
+        self._sending, self._tenant, self._now_ms = sending, tenant, now_ms
+        self.rows: dict[int, BatchRow] = {}
+        self.planned: list[Planned] = []
+        self.members: list[tuple[int, int]] = []
+
+    def add(
+        self,
+        batch: Batch,
+        parent: int,
+        place: tuple[int, FollowRole | None],
+        within: Path,
+    ) -> int:
+        """Plan a batch; returns its number. `place`: whose end releases it, and which."""
+        if id(batch) in within or len(within) > DEPTH_MAX:
+            raise CyclicBatch(
+                "a batch contains itself: make another Batch(…) for each place"
+                if id(batch) in within
+                else f"batches are nested more than {DEPTH_MAX} deep: send inner ones on their own"
+            )
+        number = self._sending.ids.next(self._now_ms)
+        after, role = place
+        members = _listed(batch.members)
+        state = BatchState.waiting if after else BatchState.open
+        self.rows[number] = BatchRow(
+            number,
+            self._tenant,
+            parent,
+            after,
+            role.value if role else "",
+            state,
+            len(members),
+            0,
+            0,
+            batch.stops,
+            self._now_ms,
+        )
+        inside = (*within, id(batch))
+        for member in members:
+            self._member(member, number, place, inside)
+        self._follow(batch.then, number, FollowRole.then, inside)
+        self._follow(batch.on_failure, number, FollowRole.on_failure, inside)
+        return number
+
+    def _member(
+        self,
+        member: Step,
+        batch: int,
+        place: tuple[int, FollowRole | None],
+        within: Path,
+    ) -> None:
+        if isinstance(member, Batch):
+            self.members.append((self.add(member, batch, place, within), batch))
+        else:
+            self.planned.append(Planned(self._send(member), batch, *place))
+
+    def _follow(self, step: Step | None, batch: int, role: FollowRole, within: Path) -> None:
+        if step is None:
+            return
+        parent = self.rows[batch].parent
+        if isinstance(step, Batch):
+            self.named(batch, role, self.add(step, parent, (batch, role), within))
+        else:
+            send = self._send(step)
+            self.planned.append(Planned(send, parent, batch, role, (batch, role)))
+
+    def named(self, batch: int, role: FollowRole, number: int) -> None:
+        """Note which message or batch follows."""
+        row = self.rows[batch]
+        self.rows[batch] = replace(row, **{role.value: number})
+
+    def _send(self, given: Step) -> Send:
+        send = as_send(given)
+        if send.key is not None:
+            raise BadInput("a message of a batch has no key: it is stored once, with its batch")
+        if send.replace is not None or send.unique_for:
+            raise BadInput("a message of a batch takes no replace= and no unique_for=")
+        if send.tenant != self._tenant:
+            raise BadInput(
+                f"a batch belongs to one tenant: {send.tenant!r} beside {self._tenant!r}"
+            )
+        return send
+
+
+def _listed(members: object) -> list[Step]:
+    if isinstance(members, (str, bytes, Send)) or not isinstance(members, Sequence):
+        raise BadInput("members of a batch: give a list of Send(…), (queue, body) or Batch(…)")
+    if len(members) > MEMBERS_MAX:
+        raise BadInput(f"a batch of {len(members)} members: at most {MEMBERS_MAX}")
+    return list(members)
+
+
+@bounded
+class BatchVerbs:
+    """Sends batches, and tells how they stand."""
+
+    def __init__(self, store: Store, sending: Sending) -> None:
+        self._store = store
+        self._sending = sending
+
+    async def batch(
+        self,
+        members: Sequence[Send | tuple[str, object] | Batch],
+        *,
+        then: Send | tuple[str, object] | Batch | None = None,
+        on_failure: Send | tuple[str, object] | Batch | None = None,
+    ) -> BatchReceipt:
+        """Send messages, or nested batches, together. When all have ended, delivered or dead,
+        `then` is sent, once; if some were not delivered and `on_failure` is given, that instead."""
+        return await self.put(Batch(members, then, on_failure))
+
+    async def chain(
+        self,
+        steps: Sequence[Send | tuple[str, object] | Batch],
+        *,
+        on_failure: Send | tuple[str, object] | Batch | None = None,
+    ) -> BatchReceipt:
+        """Send messages one after the other, each when the one before was delivered. After a
+        failure `on_failure` is sent, and no further step."""
+        return await self.put(chain(steps, on_failure))
+
+    async def put(self, batch: Batch) -> BatchReceipt:
+        """Store a batch. Bad input in it stores nothing. One of up to 2,000 messages is stored in
+        one transaction; a larger one in several, and it ends after the last."""
+        store = self._stored()
+        now_ms = self._store.clock.now_ms()
+        _ = self._sending.taking()  # raises NotOpen
+        planner = BatchPlanner(self._sending, tenant_of(batch), now_ms)
+        number = planner.add(batch, 0, (0, None), ())
+        drafts = [await self._draft(one.send, n) for n, one in enumerate(planner.planned)]
+        now, held = _placed(planner, drafts)
+        if len(held) > FOLLOWERS_MAX:
+            raise BadInput(f"{len(held)} messages follow a batch: at most {FOLLOWERS_MAX}")
+        await self._store_all(store, planner, now, held)
+        receipts = [
+            Receipt(to_text(draft.id), one.send.queue)
+            for one, draft in zip(planner.planned, drafts, strict=True)
+            if not one.after
+        ]
+        return BatchReceipt(batch_text(number), planner.rows[number].total, receipts)
+
+    async def _draft(self, send: Send, number: int) -> Draft:
+        """Draft a message; others have their turn between."""
+        _, drafted = await self._sending.draft_or_why(send)
+        if isinstance(drafted, PostroadError):
+            raise drafted
+        if number % AT_ONCE == 0:
+            await self._store.clock.sleep(0)
+        return drafted
+
+    async def _store_all(
+        self,
+        store: BatchStore,
+        planner: BatchPlanner,
+        now: list[tuple[Draft, int]],
+        held: list[HeldDraft],
+    ) -> None:
+        drafts = [draft for draft, _ in now]
+        whole = len(drafts) <= SLICE
+        rows = [
+            row
+            if whole or row.state is BatchState.waiting
+            else replace(row, state=BatchState.filling)
+            for row in planner.rows.values()
+        ]
+        tokens = [(draft.id, batch) for draft, batch in now]
+        first = BatchPlan(rows, drafts[:SLICE], planner.members + tokens[:SLICE], held)
+        await store.batch_put(first)
+        for start in range(SLICE, len(drafts), SLICE):
+            end = start + SLICE
+            await store.batch_put(BatchPlan((), drafts[start:end], tokens[start:end], ()))
+        if not whole:
+            await store.batch_seal([row.id for row in rows if row.state is BatchState.filling])
+
+    async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> BatchStatus:  # noqa: A002
+        """Read a batch and its counts."""
+        found = await self._stored().batch_one(tenant, batch_number(id))
+        if found is None:
+            raise UnknownBatch(f"{id} is not known: check the id and its tenant")
+        return found
+
+    async def list(
+        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+    ) -> BatchPage:
+        """A page of a tenant's batches, the newest first."""
+        check_page(limit)
+        before = batch_number(after) if after else NEVER
+        found = await self._stored().batch_page(tenant, before, limit + 1)
+        shown = tuple(found[:limit])
+        return BatchPage(shown, shown[-1].id if len(found) > limit else "")
+
+    def _stored(self) -> BatchStore:
+        if not isinstance(self._store, BatchStore):
+            raise NotOnRabbitMQ(
+                "batches: a broker does not count what has ended. Use PostgreSQL or SQLite"
+            )
+        return self._store
+
+
+def tenant_of(batch: Batch) -> str:
+    """The tenant of a batch's first message."""
+    step: Step | None = batch
+    for _ in range(DEPTH_MAX + 1):
+        if not isinstance(step, Batch):
+            return DEFAULT_TENANT if step is None else as_send(step).tenant
+        step = next(iter((*_listed(step.members)[:1], step.then, step.on_failure)), None)
+    return DEFAULT_TENANT
+
+
+def _placed(
+    planner: BatchPlanner, drafts: Sequence[Draft]
+) -> tuple[list[tuple[Draft, int]], list[HeldDraft]]:
+    """Sort drafts into those that are sent now, with their batches, and those that follow."""
+    now: list[tuple[Draft, int]] = []
+    held: list[HeldDraft] = []
+    for one, draft in zip(planner.planned, drafts, strict=True):
+        if one.follows is not None:
+            planner.named(*one.follows, draft.id)
+        headers = marked(draft.headers, one.batch) if one.batch else draft.headers
+        ready = replace(draft, headers=headers)
+        if not one.after or one.role is None:
+            now.append((ready, one.batch))
+            continue
+        if one.batch and one.follows is None:
+            planner.members.append((draft.id, one.batch))
+        delay_ms = int(seconds_of(one.send.delay) * 1000)
+        held.append(HeldDraft(one.after, one.role, ready, delay_ms))
+    return now, held

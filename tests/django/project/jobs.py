@@ -1,0 +1,39 @@
+"""Tasks of the project. What they did is in a file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import django
+
+if django.VERSION >= (6, 0):
+    from django.tasks import task
+else:
+    from django_tasks import task
+
+
+def note(text: str) -> None:
+    """Append a line."""
+    with Path(os.environ["SHOP_NOTES"]).open("a") as file:
+        file.write(f"{text}\n")
+
+
+@task()  # type: ignore[untyped-decorator]
+def add(one: int, two: int = 0) -> int:
+    """A plain task."""
+    note(f"add {one + two}")
+    return one + two
+
+
+@task(queue_name="mail", priority=7)  # type: ignore[untyped-decorator]
+async def post(to: str) -> None:
+    """A coroutine."""
+    note(f"post {to}")
+
+
+@task(takes_context=True)  # type: ignore[untyped-decorator]
+def told(context: Any, text: str) -> None:
+    """A task that is told about its try, and fails at first."""
+    note(f"told {text} {context.attempt} {context.task_result.id}")
+    if context.attempt == 1:
+        raise ValueError("not yet")
