@@ -72,6 +72,7 @@ def test_a_coroutine_is_cancelled_and_a_thread_is_told(  # noqa: C901 - five way
             await until(lambda: "plain began" in seen)
             assert (await road.cancel(plain.id, wait=0.2)).state == "sending"
             assert "plain stopped" not in seen
+            assert (await road.cancel(plain.id, running=True)).state == "cancelled"
 
     within(story())
 

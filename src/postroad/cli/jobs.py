@@ -1,4 +1,4 @@
-"""`postroad message result`."""
+"""`postroad message result` and `watch`."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -10,8 +10,25 @@ from postroad.cli.command import Invocation, MessageId
 from postroad.cli.options import Option
 from postroad.remote.api_request import part
 
+ENDS = ("delivered", "dead", "cancelled")
+WATCH_S = 1.0
 ASK_S = 30.0
 """How long one request waits; then the next one is made."""
+
+
+def watch(call: Invocation, id: MessageId) -> None:  # noqa: A002
+    """Print how far a job has come, whenever that changes, until it has ended."""
+    before: object = None
+    while True:
+        said = call.ask("GET", f"/v1/messages/{part(id)}/result", {"wait_s": WATCH_S})
+        come = said.get("progress")
+        if come and come != before:
+            of = f" of {come['total']:g}" if come["total"] else ""
+            call.reply(said, f"{come['done']:g}{of} {come['note']}".rstrip())
+            before = come
+        if said["state"] in ENDS:
+            call.reply(said, f"{said['id']}: {said['state']}")
+            return
 
 
 def result(
@@ -28,7 +45,7 @@ def result(
         asked = {"wait_s": min(left_s, ASK_S)}
         said = call.ask("GET", f"/v1/messages/{part(id)}/result", asked)
         left_s -= ASK_S
-        if left_s <= 0 or said["state"] in ("delivered", "dead", "cancelled"):
+        if left_s <= 0 or said["state"] in ENDS:
             break
     if said["state"] == "delivered" and said.get("kept"):
         call.reply(said, msgspec.json.encode(said.get("result")).decode())

@@ -36,7 +36,7 @@ def add(app: Group) -> None:
     commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
     text = "One message: show, explain, cancel, settle, send again."
     commands |= {"body": lists.body, "send-again": lists.send_again}
-    commands |= {"settle-all": lists.settle_all, "result": jobs.result}
+    commands |= {"settle-all": lists.settle_all, "result": jobs.result, "watch": jobs.watch}
     add_group(app, "message", "Messages", text, commands)
     command(app, "messages", panel="Messages")(lists.messages)
     command(app, "cancel-all", panel="Messages")(cancel_all)

@@ -20,12 +20,3 @@ class JobOutput(Struct, frozen=True):
     queue: int
     ends_at_ms: int
     body: bytes
-
-
-class NamedOutput(Struct, frozen=True):
-    """What a job of a queue gave."""
-
-    id: int
-    tenant: str
-    queue: str
-    body: bytes

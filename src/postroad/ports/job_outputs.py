@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from postroad.model.job_output import JobOutput, NamedOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind
 
 
 @runtime_checkable
@@ -15,6 +15,3 @@ class JobOutputs(Protocol):
 
     async def output_of(self, tenant: str | None, number: int, kind: OutputKind) -> bytes | None:
         """Return what a job gave, unless its time is over; None as tenant is every one."""
-
-    async def newest_progress(self, tenant: str | None, limit: int) -> list[NamedOutput]:
-        """Return the progress of the jobs that reported last."""

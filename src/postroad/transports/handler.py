@@ -28,7 +28,7 @@ from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
-from postroad.transports.job import Job, Reads, is_async, plain
+from postroad.transports.job import Job, Reads, Reports, is_async, plain
 from postroad.transports.job_result import with_result
 from postroad.transports.threads import Call, Calls, Threads
 
@@ -68,6 +68,8 @@ class HandlerTransport:
         self._failure_log = failure_log
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
+        self.reports: Reports | None = None
+        """Who is told how far jobs have come."""
         self._children: dict[str, Children] = {}
 
     def address(self, queue: str, tenant: str) -> LaneKey:
@@ -104,7 +106,9 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool) or PLAIN_CONCURRENCY
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(lane.server, handler, threads, self._failure_log)
+        session = HandlerSession(lane.server, handler, threads, self._failure_log)
+        session.reports = self.reports
+        return session
 
     def _in_children(self, name: str, handler: Handler, place: FunctionPlace) -> "ProcessSession":
         from postroad.transports.children import Children  # most roads need none
@@ -159,11 +163,12 @@ class HandlerSession:
         self._thread = threading.get_ident()
         self._left: dict[int, asyncio.Future[None]] = {}
         self._in_threads: dict[int, Job] = {}
+        self.reports: Reports | None = None
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
         # Not `Job(…)`: calling an alias of a generic class costs 1 µs.
-        job: Job = received.Message(message, self._reads, self._beats, BEAT.get())
+        job: Job = received.Message(message, self._reads, self._beats, BEAT.get(), self.reports)
         try:
             if self._reads is not plain:
                 job.body  # noqa: B018 - a body that does not fit is rejected before the call

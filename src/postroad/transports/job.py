@@ -26,6 +26,8 @@ UNREAD: Final = object()
 Reads = Callable[[bytes, dict[str, str]], Any]
 """How a body is read, by its bytes and the message's headers."""
 Decode = Callable[[bytes], Any]
+Reports = Callable[[entities.Message, float, float, str], None]
+"""Takes how far a job has come."""
 
 
 def plain(body: bytes, headers: dict[str, str]) -> Any:
@@ -38,12 +40,18 @@ class Message(Generic[T]):
     `Order` before it is called; a body that does not fit is rejected."""
 
     def __init__(
-        self, message: entities.Message, reads: Reads, beats: Callable[[Beat], None], beat: Beat
+        self,
+        message: entities.Message,
+        reads: Reads,
+        beats: Callable[[Beat], None],
+        beat: Beat,
+        reports: Reports | None = None,
     ) -> None:
         self._message = message
         self._reads = reads
         self._beats = beats
         self._beat = beat
+        self._reports = reports
         # Not cached_property: on Python 3.11 it takes a lock, 1 µs each.
         self._headers: dict[str, str] | None = None
         self._body: Any = UNREAD
@@ -82,6 +90,12 @@ class Message(Generic[T]):
     def attempt(self) -> int:
         """Which try this is, from 1."""
         return self._message.attempts + 1
+
+    def progress(self, done: float, total: float = 0, note: str = "") -> None:
+        """Report how far the job has come: so much of `total`, and a note. Any thread may; at most
+        one report a second is written, the latest."""
+        if self._reports is not None:
+            self._reports(self._message, done, total, note)
 
     def heartbeat(self) -> None:
         """Restart the timeout. Raises TimeoutError if this try was already cut, InterruptedError

@@ -20,6 +20,7 @@ from postroad.model.job_output import OutputKind
 from postroad.model.states import State
 from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.store import Store
+from postroad.transports.job_progress import Progress
 from postroad.verbs.bounding import bounded
 
 LOOK_S: Final = 5.0
@@ -43,6 +44,8 @@ class JobEnd(Struct, frozen=True, omit_defaults=True):
     result: Any = None
     reason: str = ""
     error: str = ""
+    progress: Progress | None = None
+    """How far it said last that it had come, while that is kept: a day."""
 
     @property
     def ended(self) -> bool:
@@ -106,15 +109,19 @@ class JobVerbs:
         if not isinstance(store, JobOutputs):
             raise NotOnRabbitMQ(NOT_HERE)
         facts = await store.message_facts(tenant, number)
+        said = await store.output_of(tenant, number, OutputKind.progress)
+        come = None if said is None else msgspec.json.decode(said, type=Progress)
         if facts is None:
             raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
         ended = facts.ended
         if ended is None:
-            return JobEnd(id, facts.queue.name, State.waiting)
+            return JobEnd(id, facts.queue.name, State.waiting, progress=come)
         if ended.state is State.delivered:
             body = await store.output_of(tenant, number, OutputKind.result)
             given = None if body is None else msgspec.json.decode(body)
-            return JobEnd(id, facts.queue.name, State.delivered, body is not None, given)
+            return JobEnd(
+                id, facts.queue.name, State.delivered, body is not None, given, progress=come
+            )
         return JobEnd(
             id, facts.queue.name, ended.state, reason=ended.reason or "", error=_last_error(facts)
         )

@@ -25,6 +25,7 @@ from postroad.ports.clock import Chance
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.transport import Transport
+from postroad.transports.job_progress import ProgressReports
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.campaign_service import CampaignService
 from postroad.verbs.cron import Scheduler
@@ -82,6 +83,7 @@ class RoadRun:
     def __init__(self, road: RunnableRoad, parts: RunParts) -> None:
         self._road = road
         self._parts = parts
+        self._reports: ProgressReports | None = None
 
     async def run(self, *, until_idle: bool) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more."""
@@ -119,6 +121,8 @@ class RoadRun:
                     road.stopped = await engine.stop()
         finally:
             await end_figures(engine, road.endpoints.watch)
+            if self._reports is not None:
+                await self._reports.write()
             await engine.close()
             self._tell_broken(None)
             road.engine, road.stop_asked = None, False
@@ -135,6 +139,9 @@ class RoadRun:
         engine.start()
         engine.spawn(road.endpoints.expiry.run(), "endpoints")
         engine.spawn(road.events.mover.run(), "events")
+        reports = self._reports = ProgressReports(road.store, road.store.clock, road.log)
+        road.registry.functions.reports = reports.report
+        engine.spawn(reports.run(), "progress")
         if cron is not None:
             engine.spawn(cron.run(), "cron")
         return spawn_replays(engine, road.store, parts.sending, parts.allowance, road.log)

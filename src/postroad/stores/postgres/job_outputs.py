@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroad.model.job_output import JobOutput, NamedOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind
 from postroad.stores.postgres.base import PostgresBase
 
 
@@ -20,12 +20,6 @@ class PostgresJobOutputs(PostgresBase):
         self._check_open()
         rows = await self._side.rows("jobs", "output_of", (tenant, number, kind))
         return bytes(rows[0][0]) if rows else None
-
-    async def newest_progress(self, tenant: str | None, limit: int) -> list[NamedOutput]:
-        """The progress of the jobs that reported last."""
-        self._check_open()
-        rows = await self._lists.rows("jobs", "outputs_newest", (tenant, limit))
-        return [NamedOutput(*row) for row in rows]
 
 
 def output_columns(outputs: Sequence[JobOutput]) -> tuple[list[object], ...]:

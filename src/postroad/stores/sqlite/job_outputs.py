@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from postroad.model.job_output import JobOutput, NamedOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind
 from postroad.stores.sqlite.base import SqliteBase
 
 
@@ -21,9 +21,3 @@ class SqliteJobOutputs(SqliteBase):
         asked = (tenant, number, kind, self.clock.now_ms())
         row = await self.read("jobs", lambda db: db.one("output_of", *asked))
         return row[0] if row else None
-
-    async def newest_progress(self, tenant: str | None, limit: int) -> list[NamedOutput]:
-        """The progress of the jobs that reported last."""
-        asked = (tenant, self.clock.now_ms(), limit)
-        rows = await self.read("jobs", lambda db: db.all("outputs_newest", *asked))
-        return [NamedOutput(*row) for row in rows]

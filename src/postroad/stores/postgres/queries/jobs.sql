@@ -10,9 +10,3 @@ on conflict (id, kind) do update set ends_at = excluded.ends_at, body = excluded
 -- Read the result or the progress of one job.
 select o.body from postroad.job_output o join postroad.queue q on q.id = o.queue_id
  where o.id = $2 and o.kind = $3 and o.ends_at > postroad.now_ms() and ($1::text is null or q.tenant = $1)
-
--- name: outputs_newest
--- Read the progress of the jobs that were reported last.
-select o.id, q.tenant, q.name, o.body from postroad.job_output o join postroad.queue q on q.id = o.queue_id
- where o.kind = 0 and o.ends_at > postroad.now_ms() and ($1::text is null or q.tenant = $1)
- order by o.ends_at desc limit $2

@@ -1,0 +1,42 @@
+"""Jobs tell how far they have come."""
+
+import asyncio
+import threading
+
+from postroad import Message, Postroad
+from tests.jobs.conftest import Within
+from tests.jobs.test_results import running
+
+
+def test_a_job_tells_how_far_it_has_come(dsn: str, within: Within) -> None:
+    road, go_on, again = Postroad(dsn), asyncio.Event(), threading.Event()
+
+    @road.handler("async")
+    async def on_async(message: Message) -> None:
+        for done in range(4):
+            message.progress(done, 10, "resizing")
+        _ = await go_on.wait()
+        message.progress(10, 10, "done")
+
+    @road.handler("thread")
+    def in_thread(message: Message) -> None:
+        message.progress(5)
+        again.wait(60)
+
+    async def told(id: str, done: float) -> tuple[float, float, str]:  # noqa: A002
+        while True:
+            come = (await road.jobs.wait(id, timeout=0)).progress
+            if come is not None and come.done == done:
+                return come.done, come.total, come.note
+            await asyncio.sleep(0.05)
+
+    async def story() -> None:
+        async with running(road):
+            one, other = await road.send("async", 1), await road.send("thread", 1)
+            assert await told(one.id, 3) == (3, 10, "resizing")
+            assert await told(other.id, 5) == (5, 0, "")
+            go_on.set()
+            again.set()
+            assert await told(one.id, 10) == (10, 10, "done")
+
+    within(story())
