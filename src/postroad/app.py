@@ -46,6 +46,7 @@ from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.handler_calls import Registering
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.jobs import JobVerbs
 from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
@@ -109,6 +110,7 @@ class Postroad:
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
     replays = VerbGroup(ReplayVerbs)
+    jobs = VerbGroup(JobVerbs)
     batches = VerbGroup(BatchVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
@@ -195,13 +197,14 @@ class Postroad:
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide, self.around = self.registry.providers.add, self.registry.around
-        self.event_types = EventTypeAdmin(store)
+        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store)
+        self._sending.jobs = self.jobs
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
-        self.registry.check()
+        self.registry.check(self.store)
         if self._own_store:
             await self.store.open()
         try:
@@ -233,7 +236,7 @@ class Postroad:
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
         """Register a function, plain or async, as the recipient of a queue; then `await
         function.send(body)` sends to it. Options: `retries`, `ladder`, `timeout`, `concurrency`,
-        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `process`."""
+        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `result_ttl`, `process`."""
         return self.registry.handler(name, options)
 
     def every(

@@ -9,6 +9,7 @@ import apsw
 import pytest
 
 from postroad.model.errors import SchemaTooOld, StoreError
+from postroad.stores.sql import plain
 from postroad.stores.sqlite import migration
 from postroad.stores.sqlite.database import APPLICATION_ID, Database
 from postroad.stores.sqlite.store import SqliteStore
@@ -17,11 +18,6 @@ from tests.contract.clock import ManualClock
 RELEASES = Path(__file__).parent / "releases" / "sqlite"
 """The schema of each release, in one file, as `VERSION.sql`."""
 DEFINED = re.compile(r"^create (?:unique )?(?:table|index|view) (\w+)", re.MULTILINE)
-
-
-def plain(sql: str) -> str:
-    """A definition without its comments and its layout."""
-    return re.sub(r"\s*([(),])\s*", r"\1", " ".join(re.sub(r"--[^\n]*", "", sql).split()))
 
 
 def dump(connection: apsw.Connection) -> dict[str, str]:
@@ -115,6 +111,43 @@ def test_no_table_or_index_is_defined_twice() -> None:
     defined = Counter(DEFINED.findall("\n".join(migration.SCHEMA.values())))
     assert [name for name, times in defined.items() if times > 1] == []
     assert defined.keys() == made_of(migration.SCHEMA.values()).keys()
+
+
+async def opened(path: Path) -> None:
+    store = SqliteStore(path, ManualClock())
+    await store.open()
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("not null", ""),
+        ("create index", "-- create index"),
+        ("create table token (", "create table token_of_old ("),
+    ],
+)
+async def test_a_road_from_between_two_releases_is_refused_and_left_alone(
+    tmp_path: Path, change: tuple[str, str]
+) -> None:
+    """It has the number of the next release, and other tables."""
+    tables = "\n".join(migration.SCHEMA.values())
+    tables = tables.replace(*change, 1)
+    path = old_road(tmp_path / "road.db", tables, migration.VERSION)
+    before = path.read_bytes()
+    with pytest.raises(SchemaTooOld, match=r"between two releases.*name another file"):
+        await opened(path)
+    assert path.read_bytes() == before
+
+
+async def test_comments_layout_and_what_users_add_make_no_other_road(tmp_path: Path) -> None:
+    tables = "\n".join(migration.SCHEMA.values()).replace(
+        "create table token (", "create table token ( -- ours\n"
+    )
+    path = old_road(
+        tmp_path / "road.db", tables + "create index mine on token (id);", migration.VERSION
+    )
+    await opened(path)
 
 
 @pytest.mark.parametrize("version", [1, 16, migration.BASELINE - 1])

@@ -13,7 +13,7 @@ import pytest
 
 import postroad
 from postroad import Postroad
-from postroad.model.errors import StoreError
+from postroad.model.errors import SchemaTooOld, StoreError
 from postroad.model.ids import to_number
 from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import QUERIES, read_address
@@ -105,7 +105,7 @@ async def made_from(tables: Mapping[str, str], version: int, server: PrivatePost
     """A road with the tables of some release, and none of the functions."""
     dsn = server.create_database()
     raw = await asyncpg.connect(dsn)
-    stamp = QUERIES["schema_stamp"].format(version, 100, "")
+    stamp = QUERIES["schema_stamp"].format(version, 100, "", migration.tables_digest())
     path = "set search_path = postroad"
     for script in (QUERIES["schema_create"], path, *tables.values(), stamp):
         await raw.execute(script)
@@ -206,6 +206,28 @@ def test_of_several_who_migrate_one_does_and_no_start_writes_functions(
             assert await migrate(address) == 0
         assert await raw.fetchval(WRITTEN) == written
         await raw.close()
+
+    within(story())
+
+
+@pytest.mark.parametrize("commented", [False, True])
+def test_tables_from_between_two_releases_are_refused_by_name(
+    dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch, commented: object
+) -> None:
+    """They have the number of the next release alone. A comment makes no other tables."""
+    token = TABLES["tokens"]
+    other = "-- Another comment.\n" + token if commented else token.replace("not null", "", 1)
+
+    async def story() -> None:
+        monkeypatch.setattr(migration, "TABLES", {**TABLES, "tokens": other})
+        if commented:
+            async with Postroad(dsn):
+                return
+        said = "between two releases.*drop the schema `postroad`"
+        with pytest.raises(SchemaTooOld, match=said):
+            await Postroad(dsn).__aenter__()
+        with pytest.raises(SchemaTooOld, match=said):
+            await migrate(read_address(dsn))
 
     within(story())
 

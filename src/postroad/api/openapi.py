@@ -32,6 +32,7 @@ PARAMETERS: Final = {
     "prefix": "Only of queues whose names begin so",
     "level": "Only at this retry level",
     "order_key": "Only with this order key",
+    "recipient": "Only to this recipient, as mailto:ann@example.com",
     "text": "Only with this text in the last error",
     "queue": "The queue's name: a handler's, or an address",
     "lane": "The lane's number",

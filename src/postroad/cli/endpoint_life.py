@@ -1,5 +1,6 @@
 """`postroad endpoint stats`, `recover` and `rules`: how endpoints live."""
 
+from datetime import timedelta
 from typing import Annotated, Any
 
 from postroad.cli.command import Commands, Invocation, Listing
@@ -63,24 +64,36 @@ def recover(
 
 def rules(
     call: Listing,
-    notice_after_s: Annotated[float | None, Option(help="Tell of a failing one after.")] = None,
-    disable_after_s: Annotated[float | None, Option(help="Disable it after; 0: never.")] = None,
-    hold_for_s: Annotated[float | None, Option(help="How long messages are held.")] = None,
-    hold_max: Annotated[int | None, Option(help="How many messages are held.")] = None,
+    notice_after: Annotated[
+        timedelta | None, Option(help="Tell of one that has failed for so long, as 1d.")
+    ] = None,
+    disable_after: Annotated[
+        timedelta | None, Option(help="Disable it after so long, as 5d; 0: never.")
+    ] = None,
+    hold_for: Annotated[
+        timedelta | None, Option(help="Hold messages for so long, as 14d; 0: for ever.")
+    ] = None,
+    hold_max: Annotated[int | None, Option(help="How many messages are held; 0: all.")] = None,
+    dead_every: Annotated[
+        timedelta | None, Option(help="Tell of dead messages once in so long; 0s: never.")
+    ] = None,
     drain: Annotated[str | None, Option(help="How fast they are sent then, as 50/s.")] = None,
     everywhere: Annotated[
         bool, Option("--everywhere", help="For all tenants that have no rules of their own.")
     ] = False,
 ) -> None:
     """Show the rules of a tenant's endpoints, or set those that are given."""
-    asked = {
-        "notice_after_s": notice_after_s,
-        "disable_after_s": disable_after_s,
-        "hold_for_s": hold_for_s,
-        "hold_max": hold_max,
-        "drain": drain,
+    times = {
+        "notice_after_s": notice_after,
+        "disable_after_s": disable_after,
+        "hold_for_s": hold_for,
+        "dead_every_s": dead_every,
     }
-    data: dict[str, Any] = {name: each for name, each in asked.items() if each is not None}
+    data: dict[str, Any] = {
+        name: each.total_seconds() for name, each in times.items() if each is not None
+    }
+    data |= {} if hold_max is None else {"hold_max": hold_max}
+    data |= {} if drain is None else {"drain": drain}
     if data:
         data["everywhere"] = everywhere
         said = call.ask("PUT", "/v1/endpoint-rules", data=data)
@@ -88,7 +101,21 @@ def rules(
         said = call.ask("GET", "/v1/endpoint-rules")
     if call.printed(said):
         return
-    call.facts([(name.removesuffix("_s").replace("_", " "), said[name]) for name in asked])
+    call.facts(
+        [
+            ("notice after", duration_text(round(said["notice_after_s"] * 1000))),
+            ("disable after", _span(said["disable_after_s"], "never")),
+            ("hold for", _span(said["hold_for_s"], "ever")),
+            ("hold max", said["hold_max"] or "all"),
+            ("dead every", _span(said["dead_every_s"], "never")),
+            ("drain", said["drain"] or "at once"),
+        ]
+    )
+
+
+def _span(seconds: float, without: str) -> str:
+    """A time of a rule; 0 is none."""
+    return duration_text(round(seconds * 1000)) if seconds else without
 
 
 LIFE: Commands = {"stats": stats, "recover": recover, "rules": rules}

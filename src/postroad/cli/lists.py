@@ -25,6 +25,9 @@ class ListOptions(SharedOptions, frozen=True):
     ] = ""
     level: Annotated[int | None, Option(help="Only at this retry level.")] = None
     order_key: Annotated[str, Option(help="Only with this order key.")] = ""
+    recipient: Annotated[str, Option(help="Only to this recipient, as mailto:ann@example.com.")] = (
+        ""
+    )
     text: Annotated[str, Option(help="Only with this text in the last error.")] = ""
     since: Annotated[str, Option(help="Only accepted then or later, as 2026-01-31T12:00:00Z.")] = ""
     until: Annotated[str, Option(help="Only accepted before this time.")] = ""

@@ -61,6 +61,8 @@ class ListFilter(Struct, frozen=True):
     until_ms: int = NEVER
     """Accepted before this time."""
     order: ListOrder = ListOrder.newest
+    recipient: str = ""
+    """That the message names."""
 
     @property
     def newest(self) -> bool:

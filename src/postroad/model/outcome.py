@@ -59,6 +59,8 @@ class Outcome(Struct, frozen=True, gc=False):
     provider: ProviderAnswer = NO_ANSWER
     ruling: Ruling | None = None
     """What an answer rule says about it."""
+    result: bytes | None = None
+    """What a handler returned, as JSON, where results are kept."""
     temporary: bool = False
     """The server asks to try this message again later: a campaign does, and counts no failure."""
     hold: Hold | None = None

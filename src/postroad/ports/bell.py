@@ -1,6 +1,7 @@
 """The bell: wake-ups from the store to the engines that listen."""
 
 import asyncio
+from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 LEAVE: Final = -1
@@ -44,3 +45,7 @@ class Bell(Protocol):
 
     def leave(self, owner: int) -> None:
         """Send no more wake-ups to this owner."""
+
+    def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set, while this is open, when the message may have ended. Only handlers
+        that keep results are told of; of others it may come late."""

@@ -1,10 +1,16 @@
 """Scripts of a schema and their numbers; statements are loaded by `ports.sql`."""
 
+import re
 from importlib.resources import files
+from typing import Final
 
 from postroad.ports.sql import load
 
-__all__ = ["load", "number_of", "read_scripts", "shared_views"]
+__all__ = ["BETWEEN", "load", "number_of", "plain", "read_scripts", "shared_views"]
+BETWEEN: Final = (
+    "{where} has tables that no release had: it was made by a Postroad from between two releases, "
+    "and cannot be migrated. Let that one deliver what is left, then {then}"
+)
 
 
 def shared_views() -> dict[str, str]:
@@ -17,6 +23,11 @@ def read_scripts(package: str, folder: str) -> dict[str, str]:
     found = {entry.name: entry for entry in (files(package) / folder).iterdir()}
     names = sorted(name for name in found if name.endswith(".sql"))
     return {name.removesuffix(".sql"): found[name].read_text("utf-8") for name in names}
+
+
+def plain(sql: str) -> str:
+    """Definitions without their comments and their layout."""
+    return re.sub(r"\s*([(),;])\s*", r"\1", " ".join(re.sub(r"--[^\n]*", "", sql).split()))
 
 
 def number_of(migration: str) -> int:

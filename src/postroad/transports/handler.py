@@ -21,6 +21,7 @@ from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
 from postroad.transports.job import Job, Reads, is_async, plain
+from postroad.transports.job_result import with_result
 from postroad.transports.threads import Call, Calls, Threads
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class HandlerSession:
         self._around = around
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
+        self._keeps_results = handler.policy.result_ttl_ms > 0
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._left: dict[int, asyncio.Future[None]] = {}
@@ -164,11 +166,12 @@ class HandlerSession:
             if self._reads is not plain:
                 job.body  # noqa: B018 - a body that does not fit is rejected before the call
             if self._around:
-                await self._within(job, message)
+                answer = await self._within(job, message)
             elif self._threads is None:
-                await self._function(job)  # type: ignore[misc]
+                answer = await self._function(job)  # type: ignore[misc]
             else:
-                await self._in_thread(self._threads.call(partial(self._function, job)), message)
+                call = self._threads.call(partial(self._function, job))
+                answer = await self._in_thread(call, message)
         except Reject as error:
             return self._shown(queue, message, rejected(error_text(error)))
         except RetryLater as error:
@@ -184,30 +187,29 @@ class HandlerSession:
             return self._shown(queue, message, said)
         finally:
             job.over = True
-        return DELIVERED
+        return DELIVERED if not self._keeps_results else with_result(self._name, answer)
 
     def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:
         return self._failure_log.shown(queue.name, message, outcome)
 
-    async def _within(self, job: Job, message: Message) -> None:
+    async def _within(self, job: Job, message: Message) -> object:
         """Call the handler inside what the program has put around tries."""
         async with AsyncExitStack() as stack:
             for hook in self._around:
                 _ = await stack.enter_async_context(hook(job))  # it gives the handler nothing
             if self._threads is None:
-                await self._function(job)  # type: ignore[misc]
-            else:
-                await self._in_thread(self._threads.call(partial(self._function, job)), message)
+                return await self._function(job)  # type: ignore[misc]
+            return await self._in_thread(self._threads.call(partial(self._function, job)), message)
+        return None  # a hook has kept what was raised to itself
 
-    async def _in_thread(self, call: Call, message: Message) -> None:
+    async def _in_thread(self, call: Call, message: Message) -> object:
         try:
             answer = await call.answer
         except asyncio.CancelledError:
             if not call.ended.done():
                 self._left[message.id] = call.ended
             raise
-        if inspect.isawaitable(answer):
-            _ = await answer  # a handler's answer means nothing
+        return await answer if inspect.isawaitable(answer) else answer
 
     def _beat(self, beat: Beat) -> None:
         if threading.get_ident() == self._thread:

@@ -33,6 +33,7 @@ from postroad.verbs.callbacks import Callbacks
 from postroad.verbs.campaigns import CampaignAdmin
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.mail_reports import MailReports
+from postroad.verbs.reopening import open_refused
 from postroad.verbs.unsubscribing import Unsubscribing
 
 if TYPE_CHECKING:  # a program that listens for nothing does not load it
@@ -139,7 +140,7 @@ class CampaignService:
         """The settings may have been mended since a server refused what they say."""
         try:
             for name in self._defaults:
-                await self.credentials.reopen(name, name)
+                await open_refused(self.store, self._road, name, name)
         except StoreError as error:
             self._log.warning("could not open queues that are disabled", error=str(error))
 

@@ -29,10 +29,10 @@ from postroad.ports.store import Store
 from postroad.transports.channels import ChannelTransport
 from postroad.transports.credential_cache import CredentialCache, check_expiry, opened
 from postroad.verbs.bounding import bounded
+from postroad.verbs.reopening import open_refused
 
 NAME_CHARACTERS_MAX: Final = 100
 SEGMENTS_MAX: Final = 10
-REOPEN_SLICE: Final = 100
 Channels = Mapping[str, ChannelTransport]
 """The transports of channels, by name."""
 
@@ -106,17 +106,8 @@ class CredentialAdmin:
         self._cache.forget()
         (queue,) = await self._road.open_queues([transport.spec(tenant, name)])
         _ = await self._road.limit_lane(queue.lanes[0], limit)  # the lane was opened above
-        await self.reopen(name, kind, tenant)
+        await open_refused(self._store, self._road, name, kind, tenant)
         return await self.show(name, tenant=tenant)
-
-    async def reopen(self, name: str, kind: str, tenant: str = "") -> None:
-        """Let the queues of a credential go on that were disabled since it was refused: of a
-        tenant, or of all. Where it is refused again, one try is spent."""
-        after = 0
-        while found := await self._store.refused(tenant, kind, name, after, REOPEN_SLICE):
-            after = found[-1]
-            for queue in found:
-                await self._road.unblock_queue(queue)
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> CredentialView:
         """A credential without its secret."""

@@ -66,6 +66,9 @@ class Search:
                 )
         elif which.tenant is not None or which.prefix:
             self.unindexed = ("queue" if which.prefix else "tenant", *self.unindexed)
+        if which.recipient:
+            await self._to_recipient(low, high, limit)
+            return
         if which.state is State.sending and not self._in_broker:
             await self._sending(low, high, limit)
             return
@@ -164,6 +167,25 @@ class Search:
             and which.order_key in (None, message.order_key)
             and which.text.casefold() in message.error.casefold()
         )
+
+    async def _to_recipient(self, low: int, high: int, limit: int) -> None:
+        """The index of recipients names the messages; each is read where it is."""
+        which = self._which
+        while self.next is None:
+            asked = (which.tenant, which.recipient, (low, high), COMPARED)
+            ids = await self._store.listed_to(*asked, newest=which.newest)
+            for number in ids:
+                if len(self.messages) == limit or self.looked_at >= LOOKED_AT_MAX:
+                    self.next = number
+                    return
+                request = ListRequest(self._shelves, None, (), number, number, which.newest, 2)
+                found = await self._store.list_messages(request)
+                self.looked_at += 1
+                shown = await self._shown(found.rows)
+                self.messages += [one for one in shown if one and self._in_scope(one)]
+            if len(ids) < COMPARED:
+                return
+            low, high = (low, ids[-1] - 1) if which.newest else (ids[-1] + 1, high)
 
     async def _sending(self, low: int, high: int, limit: int) -> None:
         found = await self._store.list_rows([n for n in self._in_flight if low <= n <= high])

@@ -23,6 +23,7 @@ from postroad.model.listing import (
 from postroad.model.private_headers import shown
 from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER, State
+from postroad.model.suppression import normal_recipient
 from postroad.ports.broker import HasBroker
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
@@ -59,6 +60,8 @@ class ListWhere(TypedDict, total=False):
     level: int | None
     """The retry level."""
     order_key: str | None
+    recipient: str | None
+    """A mail address or telephone number that messages name, as `mailto:ann@example.com`."""
     text: str | None
     """Contained in the last error, in upper or lower case."""
     since: datetime | None
@@ -253,6 +256,7 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
     if queue is not None and queue.endswith("*"):
         prefix, queue = queue[:-1], None
     since_ms, until_ms = span_ms(where.get("since"), where.get("until"))
+    recipient = where.get("recipient")
     which = ListFilter(
         tenant=where.get("tenant", DEFAULT_TENANT),
         queue=queue,
@@ -264,6 +268,7 @@ def list_filter(where: ListWhere, order: str = ListOrder.newest) -> ListFilter:
         since_ms=since_ms,
         until_ms=until_ms,
         order=ListOrder(order),
+        recipient=normal_recipient(recipient) if recipient else "",
     )
     if not which.shelves:
         raise BadInput(

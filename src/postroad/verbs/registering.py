@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, NotOnRabbitMQ
 from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
+from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
 from postroad.transports.call_plan import CallPlan, plan_call
@@ -18,6 +19,7 @@ from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
 from postroad.verbs.handler_options import HandlerOptions, function_place, handler_policy
+from postroad.verbs.jobs import NOT_HERE
 from postroad.verbs.providing import Providers
 
 H = TypeVar("H", bound=Callable[..., Any])
@@ -112,10 +114,14 @@ class Registry:
         entries = [replace(entry) for entry in self.timetables]
         return Scheduler(store, clock, entries, drafting, log)
 
-    def check(self) -> None:
-        """Raise BadInput for a handler with a parameter that nobody can give."""
+    def check(self, store: object) -> None:
+        """Raise BadInput for a handler with a parameter that nobody can give, or with results that
+        this store cannot keep."""
         for name, plan in self.plans.items():
             self.providers.check(name, plan.wanted)
+        handlers = self.functions.handlers.values()
+        if any(one.policy.result_ttl_ms for one in handlers) and not isinstance(store, JobOutputs):
+            raise NotOnRabbitMQ(NOT_HERE)
 
     def _add(self, name: str, handler: Handler, plan: CallPlan) -> None:
         if name in self.functions.handlers:

@@ -1,4 +1,5 @@
-"""Lifts a queue's quota block as soon as its recipient accepts messages again."""
+"""Lifts blocks of queues as soon as what they are for is over: the quota of a recipient that takes
+messages again, the refusal of a credential that was repaired."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -6,6 +7,7 @@ from typing import Final
 from postroad.model.block import BlockKind
 from postroad.model.errors import StoreError
 from postroad.observe.tasks import Tasks
+from postroad.ports.campaigns import Credentials
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.ports.transport import Closable, Reopens, Transport
@@ -13,6 +15,8 @@ from postroad.ports.transport import Closable, Reopens, Transport
 LOOKS_S: Final = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 """When to look for blocks. The news that a mailbox is open may come before the blocks are written:
 several sends that were in flight together are refused, and each writes one."""
+
+SLICE: Final = 100
 
 
 class Reopening:
@@ -48,3 +52,15 @@ class Reopening:
                     await self._store.unblock_queue(queue.id)
         except StoreError as error:
             self._log.warning("could not lift a quota block", queue=name, error=str(error))
+
+
+async def open_refused(
+    credentials: Credentials, store: Store, name: str, kind: str, tenant: str = ""
+) -> None:
+    """Let the queues of a credential go on that were disabled since it was refused: of a tenant, or
+    of all. Where it is refused again, one try is spent."""
+    after = 0
+    while found := await credentials.refused(tenant, kind, name, after, SLICE):
+        after = found[-1]
+        for queue in found:
+            await store.unblock_queue(queue)

@@ -27,6 +27,7 @@ class ListQuery(Struct, frozen=True):
     state: State | None = None
     level: Level | None = None
     order_key: Key | None = None
+    recipient: QueueName | None = None
     text: ErrorText | None = None
     since: Moment | None = None
     until: Moment | None = None
@@ -113,7 +114,7 @@ async def settle_all(request: Request, asked: SettleAllRequest) -> SettledMessag
 
 def _where(request: Request, asked: ListQuery) -> ListWhere:
     where = ListWhere(queue=asked.queue, prefix=asked.prefix, state=asked.state, level=asked.level)
-    where |= ListWhere(order_key=asked.order_key, text=asked.text)
+    where |= ListWhere(order_key=asked.order_key, text=asked.text, recipient=asked.recipient)
     return where | ListWhere(since=asked.since, until=asked.until, tenant=request.tenant)
 
 

@@ -2,6 +2,7 @@
 
 `schema/README.md` says how tables and functions are changed."""
 
+from functools import cache
 from hashlib import blake2b
 from typing import Final
 
@@ -10,7 +11,7 @@ from msgspec import Struct
 from postroad.model.errors import CopyUnfinished, SchemaTooNew, SchemaTooOld
 from postroad.stores.postgres.connections import QUERIES, DatabaseAddress, Raw, connected
 from postroad.stores.postgres.errors import MIGRATE, UNFINISHED
-from postroad.stores.sql import number_of, read_scripts, shared_views
+from postroad.stores.sql import BETWEEN, number_of, plain, read_scripts, shared_views
 
 TABLES: Final = read_scripts("postroad.stores.postgres", "schema/tables") | shared_views()
 FUNCTIONS: Final = read_scripts("postroad.stores.postgres", "schema/functions")
@@ -29,12 +30,13 @@ UNRELEASED: Final = (
 
 
 class Versions(Struct, frozen=True):
-    """What a database holds; version 0 is no road. `functions` is the digest of its functions.
-    `copying`: another road is being copied into it."""
+    """What a database holds; version 0 is no road. `functions` is the digest of its functions,
+    `tables` that of its tables. `copying`: another road is being copied into it."""
 
     version: int = 0
     oldest: int = 0
     functions: str | None = None
+    tables: str | None = None
     copying: bool = False
 
 
@@ -42,6 +44,16 @@ def digest() -> str:
     """Identifies this release's set of functions."""
     text = "\0".join(FUNCTIONS[topic] for topic in sorted(FUNCTIONS))
     return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def tables_digest() -> str:
+    """Identifies this release's tables, whatever their comments and layout."""
+    return _digest_of("\n".join(TABLES.values()))
+
+
+@cache
+def _digest_of(script: str) -> str:
+    return blake2b(plain(script).encode(), digest_size=16).hexdigest()
 
 
 async def check(raw: Raw, where: str) -> None:
@@ -65,9 +77,12 @@ async def check(raw: Raw, where: str) -> None:
 
 
 def check_released(found: Versions, where: str) -> None:
-    """Refuse a schema that is older than any release."""
+    """Refuse a schema that is older than any release, or from between two."""
     if 0 < found.version < BASELINE:
         raise SchemaTooOld(UNRELEASED.format(where=where))
+    if found.version == VERSION and found.tables != tables_digest():
+        then = "drop the schema `postroad` there, or name another database"
+        raise SchemaTooOld(BETWEEN.format(where=where, then=then))
 
 
 async def exists(address: DatabaseAddress) -> bool:
@@ -94,7 +109,7 @@ async def move(raw: Raw, where: str) -> int:
         if found.version == 0:
             await raw.execute(QUERIES["schema_create"])
         if missing:
-            values = (VERSION, max(found.oldest, OLDEST), digest())
+            values = (VERSION, max(found.oldest, OLDEST), digest(), tables_digest())
             stamp = QUERIES["schema_stamp"].format(*values)
             # Together: asyncpg cannot run a script that is nothing but a comment.
             await raw.execute("\n;\n".join((QUERIES["schema_begin"], *missing, stamp)))

@@ -272,6 +272,7 @@ class RabbitStore(
         self.list_indexed_ms = state.list_indexed_ms
         self.bodies, self.body_of_unfinished = state.bodies, state.body_of_unfinished
         self.recipients_of, self.sent_to = state.recipients_of, state.sent_to
+        self.listed_to = state.listed_to
         self.reserve, self.ledgers = state.reserve, state.ledgers
         self.named_limits = state.named_limits
         self.put_rule, self.drop_rule = state.put_rule, state.drop_rule

@@ -1,10 +1,14 @@
 """The tables of a road: made from `schema/`, or brought there by `migrations/`."""
 
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Final
 
+import apsw
+
 from postroad.model.errors import SchemaTooNew, SchemaTooOld
-from postroad.stores.sql import number_of, read_scripts, shared_views
+from postroad.stores.sql import BETWEEN, number_of, plain, read_scripts, shared_views
 from postroad.stores.sqlite.database import APPLICATION_ID, Database, named_errors
 
 SCHEMA: Final = read_scripts("postroad.stores.sqlite", "schema") | shared_views()
@@ -25,6 +29,8 @@ def migrate(db: Database) -> int:
         if found == 0:
             _run(db, "\n".join(SCHEMA.values()), VERSION)
             return 1
+        if found == VERSION:
+            _check_tables(db)
         steps = [name for name in sorted(MIGRATIONS) if number_of(name) > found]
         for name in steps:
             _run(db, MIGRATIONS[name], number_of(name))
@@ -43,6 +49,27 @@ def _check_version(path: Path, found: int) -> None:
             "read any more: deliver what waits in it with the Postroad that made it, then name "
             "another file"
         )
+
+
+def _check_tables(db: Database) -> None:
+    """Refuse a road whose tables are not those of its version: it has the number alone."""
+    ours, found = _expected("\n".join(SCHEMA.values())), _definitions(db.connection)
+    other = {name for name, sql in ours.items() if found.get(name) != sql}
+    # A comment or the layout may have changed.
+    if any(plain(ours[name]) != plain(found.get(name, "")) for name in other):
+        raise SchemaTooOld(BETWEEN.format(where=db.path, then="name another file"))
+
+
+@cache
+def _expected(script: str) -> dict[str, str]:
+    with closing(apsw.Connection(":memory:")) as connection:
+        connection.execute(script)
+        return _definitions(connection)
+
+
+def _definitions(connection: apsw.Connection) -> dict[str, str]:
+    rows = connection.execute("select name, sql from sqlite_master where sql is not null")
+    return {str(name): str(sql) for name, sql in rows}
 
 
 def _run(db: Database, script: str, version: int) -> None:
