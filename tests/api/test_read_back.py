@@ -132,7 +132,7 @@ ELSEWHERE = {
     "/v1/webhooks": ACCESS,
     "/v1/messages": {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
-        "zone",
+        *("zone", "replace", "at_most", "unique_for"),
     },
     "/v1/tokens": {"role"},
 }

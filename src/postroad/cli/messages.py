@@ -27,6 +27,8 @@ from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 from postroad.remote.api_request import part
 
+MORE = "priority, deliver_at, expires_at, replace, at_most, unique_for or header.NAME"
+
 
 def add(app: Group) -> None:
     """Add the commands for messages."""
@@ -74,9 +76,7 @@ def send(
     how: SendFields,
     more: Annotated[
         list[str] | None,
-        Option(
-            "--with", help="More, as NAME=VALUE: priority, deliver_at, expires_at or header.NAME."
-        ),
+        Option("--with", help=f"More, as NAME=VALUE: {MORE}."),
     ] = None,
 ) -> None:
     """Send a message. It is stored when the command ends."""
@@ -121,10 +121,15 @@ def _more(pairs: Any) -> dict[str, Any]:
                 found[name] = int(value)
             except ValueError:
                 raise BadInput(f"--with {pair}: a priority is a number from -9 to 9") from None
-        elif name in ("deliver_at", "expires_at"):
+        elif name in ("deliver_at", "expires_at", "replace"):
             found[name] = value
+        elif name in ("at_most", "unique_for"):
+            try:
+                found[name] = float(value)
+            except ValueError:
+                raise BadInput(f"--with {pair}: give seconds") from None
         else:
-            raise BadInput(f"--with {name}: give priority, deliver_at, expires_at or header.NAME")
+            raise BadInput(f"--with {name}: give {MORE}")
     return found
 
 

@@ -45,6 +45,7 @@ class LineSaid(Struct, frozen=True):
     id: str = ""
     queue: str = ""
     duplicate: bool = False
+    earlier: str = ""
     problem: Problem | None = None
     done: bool = False
 
@@ -84,7 +85,7 @@ class RemoteSending:
         said = [self._client.read(line, LineSaid) for line in answer.content.splitlines()]
         if len(said) != len(asked) + 1:
             raise RoadUnreachable(f"the answer of {self._client.name} was cut off")
-        receipts = [Receipt(one.id, one.queue, one.duplicate) for one in said[:-1]]
+        receipts = [Receipt(one.id, one.queue, one.duplicate, one.earlier) for one in said[:-1]]
         return [self._own(send, got) for send, got in zip(asked, receipts, strict=True)]
 
     async def send_each(self, sends: Sends) -> list[Receipt | PostroadError]:
@@ -128,22 +129,29 @@ class RemoteSending:
     def _said(self, send: Send, line: LineSaid) -> Receipt | PostroadError:
         if line.problem is not None:
             return error_of(line.problem)
-        return self._own(send, Receipt(line.id, line.queue, line.duplicate))
+        return self._own(send, Receipt(line.id, line.queue, line.duplicate, line.earlier))
 
     def _own(self, send: Send, receipt: Receipt) -> Receipt:
         """A message with a key of our own was sent once, however often it had to be asked for."""
         duplicate = receipt.duplicate and not (send.key or "").startswith(OWN)
-        return SentReceipt(receipt.id, receipt.queue, duplicate, send.tenant, self.jobs)
+        return SentReceipt(
+            receipt.id, receipt.queue, duplicate, receipt.earlier, send.tenant, self.jobs
+        )
 
     def _prepared(self, sends: Sequence[Send]) -> list[Send]:
+        # One that replaces may be sent twice: the second replaces the first.
         keyed = [
-            send if send.key else structs.replace(send, key=f"{OWN}{secret_bytes(12).hex()}")
+            send if send.key or send.replace else structs.replace(send, key=_own_key())
             for send in sends
         ]
         if not tracing.active():
             return keyed
         with tracing.sending(len(keyed)) as carried:
             return [with_trace(send, carried) for send in keyed]
+
+
+def _own_key() -> str:
+    return f"{OWN}{secret_bytes(12).hex()}"
 
 
 def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:
@@ -168,6 +176,7 @@ def line_of(send: Send) -> bytes:
     delay_s = told["delay"] = seconds_of(send.delay)
     if not delay_s >= 0:
         raise BadTime(f"delay={send.delay!r}: give seconds from now or a timedelta")
+    told |= {name: seconds_of(told[name]) for name in ("at_most", "unique_for")}
     told = {name: value for name, value in told.items() if value not in (None, 0, False)}
     if isinstance(send.body, bytes):
         told["body_base64"] = b64encode(send.body).decode()

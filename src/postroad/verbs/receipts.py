@@ -10,15 +10,18 @@ from postroad.engine.drafting import Send
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT, Accepted
 from postroad.model.errors import BadInput, Conflict
+from postroad.model.errors import NotOnRabbitMQ as NotHere
 from postroad.model.ids import to_text
 
 
 class Receipt(Struct, frozen=True, gc=False, eq=False):
-    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key."""
+    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key.
+    `earlier`: with `replace`, the one before it was `replaced`, or had `started`."""
 
     id: str
     queue: str
     duplicate: bool = False
+    earlier: str = ""
 
     def __eq__(self, other: object) -> bool:
         """Whether it says the same, whoever gave it."""
@@ -81,7 +84,7 @@ def receipts_of(
     """The receipts of sends that are stored; the first refusal is raised, with what is stored."""
     pairs = list(zip(sends, answers, strict=True))
     receipts: list[Receipt] = [
-        SentReceipt(to_text(a.id), s.queue, a.duplicate, s.tenant, jobs)
+        SentReceipt(to_text(a.id), s.queue, a.duplicate, a.earlier, s.tenant, jobs)
         for s, a in pairs
         if a.stored
     ]
@@ -91,6 +94,15 @@ def receipts_of(
             error.stored = tuple(receipt.id for receipt in receipts)
             raise error
     return receipts
+
+
+def check_plain(send: Send, where: str) -> None:
+    """Refuse what only a store can do that sees all messages of a queue."""
+    if send.replace is not None or send.unique_for:
+        raise NotHere(
+            f"replace= and unique_for= do not work {where}: send it with road.send, on a road on "
+            "PostgreSQL or SQLite"
+        )
 
 
 def _conflict(send: Send, answer: Accepted) -> Conflict:

@@ -30,12 +30,11 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Admits, Transport, Vets
 from postroad.ports.usage import CountedKind
 from postroad.transports.channels import ChannelTransport
-from postroad.transports.handler import HandlerTransport
 from postroad.verbs.addressing import Addressing, check_named
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import AttachmentHolds
-from postroad.verbs.known_queues import check_names
-from postroad.verbs.receipts import HandedOver, JobReads, Receipt, receipts_of
+from postroad.verbs.known_queues import check_names, local_of
+from postroad.verbs.receipts import HandedOver, JobReads, Receipt, check_plain, receipts_of
 
 T = TypeVar("T")
 Sends = Sequence[Send | tuple[str, object]]
@@ -63,6 +62,9 @@ class SendOptions(TypedDict, total=False):
     credential: str
     check: bool
     zone: str
+    replace: str | None
+    at_most: Duration
+    unique_for: Duration
 
 
 class Sending:
@@ -239,6 +241,7 @@ class Sending:
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
+        check_plain(send, "with send_in")
         self.allowance.sends((send.tenant,))
         await self._check((send,))
         (send,) = await self._addressing.routed((send,))
@@ -283,6 +286,8 @@ class Sending:
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
+        if self._far is not None:
+            check_plain(send, "on RabbitMQ")
         return draft(send, queue, self.ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
@@ -387,11 +392,3 @@ class Sending:
 def with_trace(send: Send, carried: Mapping[str, str]) -> Send:
     """Add the sender's trace headers, so that tries can be linked to them."""
     return replace(send, headers={**(send.headers or {}), **carried}) if carried else send
-
-
-def local_of(transports: Mapping[str, Transport]) -> HandlerTransport:
-    """The transport of the handlers in this process."""
-    local = transports[HandlerTransport.name]
-    if not isinstance(local, HandlerTransport):  # pragma: no cover - a road has its own
-        raise TypeError(local)
-    return local

@@ -27,7 +27,8 @@ WAIT_S: Final = 10.0
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. A text message or
     a mail has its `credential`. With `check` the message is refused if its server has no address
-    now. Allowed hours go by its recipient's `zone`."""
+    now. Allowed hours go by its recipient's `zone`. With `replace` it takes the place of an
+    earlier one of that key, for `at_most` so long; with `unique_for` it is sent once in so long."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
@@ -42,6 +43,9 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     credential: Name = ""
     check: bool = False
     zone: Id = ""
+    replace: GivenKey | None = None
+    at_most: Annotated[float, Meta(ge=0)] = 0.0
+    unique_for: Annotated[float, Meta(ge=0)] = 0.0
 
 
 class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +84,9 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
         credential=asked.credential,
         check=asked.check,
         zone=asked.zone,
+        replace=asked.replace,
+        at_most=asked.at_most,
+        unique_for=asked.unique_for,
     )
 
 

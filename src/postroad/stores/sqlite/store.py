@@ -35,6 +35,7 @@ from postroad.stores.sqlite import (
     inbox,
     leases,
     recording,
+    replacing,
     upkeep,
 )
 from postroad.stores.sqlite.base import SqliteBase
@@ -78,7 +79,13 @@ class SqliteInbox(SqliteBase):
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store all in one transaction, then answer."""
-        answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
+        if any(draft.replace for draft in drafts):
+            now_ms = self.clock.now_ms()
+            answers = await self.write(
+                "accept", lambda db: replacing.accept(db, drafts, now_ms), durable=True
+            )
+        else:
+            answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
         soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
         if soonest < NEVER:
             self.bell.ring_expiry(soonest)
