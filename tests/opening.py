@@ -10,7 +10,9 @@ import pytest
 WAIT_S = 60.0
 
 
-def run_opened(item: pytest.Function, *kinds: type[AbstractAsyncContextManager[Any]]) -> bool | None:
+def run_opened(
+    item: pytest.Function, *kinds: type[AbstractAsyncContextManager[Any]]
+) -> bool | None:
     """As asyncio.run would, for a minute at most; what is of these kinds is entered first."""
     if not inspect.iscoroutinefunction(item.obj):
         return None
