@@ -40,6 +40,7 @@ ITEMS = {
     "wal-cuts": "proof.kills:prove_wal_cuts",
     "publish-kills": "proof.publishing:prove",
     "batches": "proof.batches:prove",
+    "replaces": "proof.replacing:prove",
     "hub-kills": "proof.hub:prove",
     "hub-orders": "proof.hub:prove_orders",
     "rabbit-kills": "proof.rabbit:prove_kills",

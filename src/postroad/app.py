@@ -7,7 +7,7 @@ from typing import Literal, Self, Unpack
 import apsw
 from msgspec.structs import replace
 
-from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
+from postroad.config import REMOTE, Settings, api_address, api_names, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
@@ -27,6 +27,7 @@ from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
+from postroad.transports.webhook.own_server import OwnServer
 from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
@@ -46,6 +47,7 @@ from postroad.verbs.grouping import VerbGroup
 from postroad.verbs.handler_calls import Registering
 from postroad.verbs.handler_options import HandlerOptions
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.jobs import JobVerbs
 from postroad.verbs.limits import NamedLimits, QueueLimitOptions
 from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
@@ -109,6 +111,7 @@ class Postroad:
     event_types = VerbGroup(EventTypeAdmin)
     events = VerbGroup(EventVerbs)
     replays = VerbGroup(ReplayVerbs)
+    jobs = VerbGroup(JobVerbs)
     batches = VerbGroup(BatchVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
@@ -145,6 +148,7 @@ class Postroad:
         rules = self.settings.webhooks
         transforms = self.registry.transforms
         own = webhook_transport(store, keys, rules, transforms, parts.resolve, redaction)
+        own.own_server = OwnServer(*api_address(self.settings), api_names(self.settings))
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
@@ -194,14 +198,15 @@ class Postroad:
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
-        self.provide = self.registry.providers.add
-        self.event_types = EventTypeAdmin(store)
+        self.provide, self.around = self.registry.providers.add, self.registry.around
+        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store)
+        self._sending.jobs = self.jobs
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
-        self.registry.check()
+        self.registry.check(self.store)
         if self._own_store:
             await self.store.open()
         try:
@@ -233,7 +238,7 @@ class Postroad:
     def handler(self, name: str, **options: Unpack[HandlerOptions]) -> Registering:
         """Register a function, plain or async, as the recipient of a queue; then `await
         function.send(body)` sends to it. Options: `retries`, `ladder`, `timeout`, `concurrency`,
-        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `process`."""
+        `ordered`, `on_exhausted`, `at_most_once`, `keep_bodies`, `result_ttl`, `process`."""
         return self.registry.handler(name, options)
 
     def every(
@@ -290,12 +295,14 @@ class Postroad:
         self,
         id: str,  # noqa: A002 - the word that receipts use
         *,
+        running: bool = False,
         tenant: str = DEFAULT_TENANT,
         wait: Duration = 40.0,
     ) -> Cancelled:
         """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
-        many seconds to wait for the process that may be sending it."""
-        return await self._controls.cancel(id, tenant, wait)
+        many seconds to wait for the process that may be sending it. With `running` a job that
+        runs is stopped: the answer says what came of it."""
+        return await self._controls.cancel(id, tenant, wait, running)
 
     async def cancel_all(
         self,

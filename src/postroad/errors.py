@@ -12,5 +12,8 @@ from postroad.model.credential import BadCredential as BadCredential  # noqa: PL
 from postroad.model.errors import *  # noqa: F403 - all of them, and each is public
 from postroad.model.held_by_handler import HoldKey as HoldKey  # noqa: PLC0414
 from postroad.model.held_by_handler import HoldQueue as HoldQueue  # noqa: PLC0414
+from postroad.model.job_errors import JobFailed as JobFailed  # noqa: PLC0414
+from postroad.model.job_errors import NoResult as NoResult  # noqa: PLC0414
+from postroad.model.job_errors import ResultTimeout as ResultTimeout  # noqa: PLC0414
 from postroad.model.replay import NothingToReplay as NothingToReplay  # noqa: PLC0414
 from postroad.model.replay import UnknownReplay as UnknownReplay  # noqa: PLC0414

@@ -39,6 +39,7 @@ from postroad.verbs.blocking import (
     BlockingEvents,
     BlockingEventTypes,
     BlockingInspection,
+    BlockingJobs,
     BlockingLanes,
     BlockingLimits,
     BlockingMailboxes,
@@ -52,6 +53,7 @@ from postroad.verbs.blocking import (
     BlockingWebhooks,
     BlockingWorkers,
     blocking,
+    receipted,
 )
 from postroad.verbs.blocking_calls import BlockingHandlerCall, BlockingRegistering
 from postroad.verbs.events import EventVerbs
@@ -83,6 +85,7 @@ class Face(ABC):
     def __init__(self, road: app.Postroad) -> None:
         self._target = road
         road.registry.home.face, self.provide = self, road.provide
+        self.around = road.around
         for name, group in vars(Face).items():
             if isinstance(group, VerbGroup):
                 setattr(self, name, group.kind(getattr(road, name), self._wait))
@@ -107,13 +110,14 @@ class Face(ABC):
     event_types = VerbGroup(BlockingEventTypes)
     events = VerbGroup(BlockingEvents)
     replays = VerbGroup(BlockingReplays)
+    jobs = VerbGroup(BlockingJobs)
     batches = VerbGroup(BlockingBatches)
     attachments = VerbGroup(BlockingAttachments)
 
-    send, send_many = blocking(app.Postroad.send), blocking(app.Postroad.send_many)
+    send, send_many = receipted(app.Postroad.send), receipted(app.Postroad.send_many)
     batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     publish, publish_in = blocking(EventVerbs.publish), blocking(EventVerbs.publish_in)
-    send_each, send_in = blocking(app.Postroad.send_each), blocking(app.Postroad.send_in)
+    send_each, send_in = receipted(app.Postroad.send_each), receipted(app.Postroad.send_in)
     cancel, cancel_all = blocking(app.Postroad.cancel), blocking(app.Postroad.cancel_all)
     settle, limit = blocking(app.Postroad.settle), blocking(app.Postroad.limit)
     pause, resume = blocking(app.Postroad.pause), blocking(app.Postroad.resume)

@@ -84,6 +84,7 @@ RULES: dict[str, Any] = {
     "disable_after_s": 20.0,
     "hold_for_s": 30.0,
     "hold_max": 40,
+    "dead_every_s": 50.0,
     "drain": "5/s",
 }
 EVENT_TYPE: dict[str, Any] = {
@@ -131,7 +132,7 @@ ELSEWHERE = {
     "/v1/webhooks": ACCESS,
     "/v1/messages": {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
-        "zone",
+        *("zone", "replace", "at_most", "unique_for"),
     },
     "/v1/tokens": {"role"},
 }

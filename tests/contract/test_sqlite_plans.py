@@ -115,6 +115,8 @@ WALKS: Final = {
     "erase_blob_use_of": "the walk is over the messages that are named",
     "bodies": "the walk is over the messages that are asked for",
     "export_kept_body": "one slice",
+    "export_job_output": "one slice",
+    "erase_named_outputs": "the walk is over the rows that are named",
     "export_batch_held": "the walk is over one slice",
     "erase_batch_member": "when a tenant is erased, over members that have not ended",
     "list_edge_newest": "over so many entries of an index",

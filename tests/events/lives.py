@@ -59,4 +59,5 @@ class Lives:
     def events(self, name: str = "") -> list[str]:
         """What the operator's handler was told, of one endpoint or of all."""
         number = self.made[name].id if name else ""
-        return [one["type"] for one in self.told if number in ("", one["endpoint"])]
+        told = [one for one in self.told if one["type"] != "message.dead"]
+        return [one["type"] for one in told if number in ("", one["endpoint"])]

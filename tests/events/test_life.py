@@ -38,7 +38,8 @@ async def check_disabled(lives: Lives, name: str) -> None:
         "itself",
         "failing",
     )
-    noticed, disabled = [one for one in lives.told if one["endpoint"] == facts.id]
+    told = [one for one in lives.told if one["type"] != "message.dead"]
+    noticed, disabled = [one for one in told if one["endpoint"] == facts.id]
     assert 1 <= (noticed["at_ms"] - facts.failing_since_ms) / DAY_MS < 1.5
     assert 5 <= (disabled["at_ms"] - facts.failing_since_ms) / DAY_MS < 5.5
     assert disabled["failing_since_ms"] == facts.failing_since_ms
@@ -148,3 +149,52 @@ def test_what_is_held_is_bounded_by_number_and_age_and_the_rest_is_dead_with_its
         assert sorted(lives.taken("off")) == first
 
     simulate(13, story)
+
+
+def refused() -> Behaviour:
+    return lambda _now_ms, _draw: (0.01, False, rejected("400 from the customer", status=400))
+
+
+def test_a_storm_of_dead_messages_is_told_in_a_few_events_and_makes_no_circle() -> None:
+    async def story(world: World) -> None:
+        lives = Lives(world)
+        await lives.make("ops", refused(), tenant=OPERATOR)
+        await lives.make("bad", refused())
+        await lives.make("quiet", refused(), tenant="quiet")
+        await lives.road.endpoints.set_rules(tenant="quiet", dead_every_s=0)
+        world.start("one")
+        for n in range(600):
+            await lives.road.publish("order.paid", {"n": n})
+            await lives.road.publish("order.paid", {"n": n}, tenant="quiet")
+            await asyncio.sleep(1)
+        await asyncio.sleep(HOUR_S)
+        dead = [one for one in lives.told if one["type"] == "message.dead"]
+        assert sum(one["count"] for one in dead) == 600
+        assert {one["endpoint"] for one in dead} == {lives.made["bad"].id}
+        assert {one["queue"] for one in dead} == {lives.made["bad"].queue}
+        assert 2 <= len(dead) <= 4  # at once, and every five minutes
+        times = [one["at_ms"] for one in dead]
+        assert all(later - first >= 300_000 for first, later in pairwise(times))
+        # The operator's own endpoint refused them all, and nobody was told of that.
+        assert (await lives.road.endpoints.stats(lives.made["ops"].id, tenant=OPERATOR)).total.dead
+
+    simulate(17, story)
+
+
+def test_the_operator_is_told_once_that_a_rotated_secret_ends() -> None:
+    async def story(world: World) -> None:
+        lives = Lives(world)
+        await lives.make("shop")
+        await lives.make("brief")
+        world.start("one")
+        await lives.road.endpoints.rotate(lives.made["shop"].id, overlap=3 * DAY_S)
+        await lives.road.endpoints.rotate(lives.made["brief"].id, overlap=0)
+        await asyncio.sleep(1.5 * DAY_S)
+        assert lives.events() == []
+        await asyncio.sleep(3 * DAY_S)
+        assert lives.events("shop") == ["endpoint.secret_expiring"]
+        assert lives.events("brief") == []
+        (said,) = lives.told
+        assert said["at_ms"] < lives.made["shop"].made_at_ms + 3 * DAY_MS
+
+    simulate(18, story)

@@ -63,6 +63,17 @@ async def test_what_an_operator_disabled_its_owner_cannot_enable(road: Postroad)
     assert (event["disabled_by"], event["reason"]) == ("operator", "abuse")
 
 
+async def test_dead_messages_of_an_endpoint_are_told_together(
+    road: Postroad, receiver: Receiver
+) -> None:
+    made = await road.endpoints.create(receiver.url("/status/400"), reject=(400,))
+    for number in range(3):
+        await road.publish("order.paid", number)
+    await road.run(until_idle=True)
+    (said,) = [one for one in await told(road) if one["type"] == "message.dead"]
+    assert (said["count"], said["queue"], said["endpoint"]) == (3, made.queue, made.id)
+
+
 async def test_operational_events_make_no_circle(road: Postroad) -> None:
     """Nobody publishes to the operator, and nothing is told about the operator's own endpoints."""
     with pytest.raises(BadInput, match="operational"):

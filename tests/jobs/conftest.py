@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
+from tests.campaigns.conftest import dsn
+
+__all__ = ["dsn"]
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 

@@ -32,7 +32,7 @@ def new_road(dsn: str) -> Postroad:
     """A road with a handler that takes what is good and rejects what is bad."""
     road = local(dsn)
 
-    @road.handler("job", retries=2, keep_bodies=3_600)
+    @road.handler("job", retries=2, keep_bodies=3_600, result_ttl=3_600)
     async def job(message: Message[Any]) -> None:
         if message.body == "bad":
             raise Reject("never")

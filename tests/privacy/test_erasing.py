@@ -14,7 +14,7 @@ from postroad.model.campaign import CallResult, RowState
 from postroad.model.errors import BadInput, UnknownErasure
 from postroad.model.privacy import Erasure, Subject
 from postroad.stores import personal_data
-from postroad.stores.personal_data import ERASED, HOLDS_NOTHING
+from postroad.stores.erased_tables import ERASED, HOLDS_NOTHING
 from tests.campaigns.provider import ROOT
 from tests.privacy.tenants import (
     HOOK,
@@ -109,6 +109,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "message",
             "dead",
             "kept_body",
+            "job_output",
             "batch",
             "batch_held",
             "history",

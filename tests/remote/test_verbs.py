@@ -32,6 +32,7 @@ from postroad.remote.groups import GROUPS
 from postroad.remote.road import RemoteRoad
 from postroad.verbs.dead import DeadMessages
 from postroad.verbs.grouping import VerbGroup
+from postroad.verbs.receipts import SentReceipt
 from tests.api.served import Served
 
 REFUSED = {
@@ -155,7 +156,7 @@ async def test_messages_are_sent_and_controlled_from_elsewhere(tmp_path: Path, h
         )
         two, three = await far.send_many([("good", 2), Send("good", 3, order_key="o")])
         many = await far.send_each([("good", 4), ("nobody", 5), Send("good", 6, key="k")])
-        assert [type(each) for each in many] == [Receipt, UnknownQueue, Conflict]
+        assert [type(each) for each in many] == [SentReceipt, UnknownQueue, Conflict]
         assert (await far.explain(three.id)).state == "held"
         assert await far.cancel(two.id) == Cancelled(two.id, CancelState.cancelled)
         assert await far.cancel_all(order_key="o", wait=timedelta(0)) == CancelledAll(cancelled=1)

@@ -31,6 +31,7 @@ from postroad.api.routes import (
     feeds,
     figures,
     health,
+    jobs,
     keys,
     limits,
     lists,
@@ -89,6 +90,7 @@ async def docs_style() -> Response[bytes]:
 
 
 ROUTES: Final = (
+    *jobs.ROUTES,
     *messages.ROUTES,
     *lists.ROUTES,
     *batch.ROUTES,

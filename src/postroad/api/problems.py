@@ -8,6 +8,7 @@ from postroad.model import errors
 from postroad.model.batch import UnknownBatch
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
+from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
 
@@ -59,6 +60,9 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,
     errors.UnknownLimit: 404,
+    NoResult: 404,
+    JobFailed: 409,
+    ResultTimeout: 504,
     errors.UnknownRule: 404,
     errors.UnknownErasure: 404,
     UnknownReplay: 404,

@@ -74,6 +74,9 @@ def rules(
         timedelta | None, Option(help="Hold messages for so long, as 14d; 0: for ever.")
     ] = None,
     hold_max: Annotated[int | None, Option(help="How many messages are held; 0: all.")] = None,
+    dead_every: Annotated[
+        timedelta | None, Option(help="Tell of dead messages once in so long; 0s: never.")
+    ] = None,
     drain: Annotated[str | None, Option(help="How fast they are sent then, as 50/s.")] = None,
     everywhere: Annotated[
         bool, Option("--everywhere", help="For all tenants that have no rules of their own.")
@@ -84,6 +87,7 @@ def rules(
         "notice_after_s": notice_after,
         "disable_after_s": disable_after,
         "hold_for_s": hold_for,
+        "dead_every_s": dead_every,
     }
     data: dict[str, Any] = {
         name: each.total_seconds() for name, each in times.items() if each is not None
@@ -103,6 +107,7 @@ def rules(
             ("disable after", _span(said["disable_after_s"], "never")),
             ("hold for", _span(said["hold_for_s"], "ever")),
             ("hold max", said["hold_max"] or "all"),
+            ("dead every", _span(said["dead_every_s"], "never")),
             ("drain", said["drain"] or "at once"),
         ]
     )

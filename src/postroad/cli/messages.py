@@ -8,7 +8,7 @@ import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
-from postroad.cli import lists
+from postroad.cli import jobs, lists
 from postroad.cli.command import (
     Commands,
     Invocation,
@@ -27,6 +27,8 @@ from postroad.cli.progress import show_progress
 from postroad.model.errors import BadBody, BadInput
 from postroad.remote.api_request import part
 
+MORE = "priority, deliver_at, expires_at, replace, at_most, unique_for or header.NAME"
+
 
 def add(app: Group) -> None:
     """Add the commands for messages."""
@@ -34,7 +36,7 @@ def add(app: Group) -> None:
     commands: Commands = {"show": show, "explain": explain, "cancel": cancel, "settle": settle}
     text = "One message: show, explain, cancel, settle, send again."
     commands |= {"body": lists.body, "send-again": lists.send_again}
-    commands |= {"settle-all": lists.settle_all}
+    commands |= {"settle-all": lists.settle_all, "result": jobs.result}
     add_group(app, "message", "Messages", text, commands)
     command(app, "messages", panel="Messages")(lists.messages)
     command(app, "cancel-all", panel="Messages")(cancel_all)
@@ -74,9 +76,7 @@ def send(
     how: SendFields,
     more: Annotated[
         list[str] | None,
-        Option(
-            "--with", help="More, as NAME=VALUE: priority, deliver_at, expires_at or header.NAME."
-        ),
+        Option("--with", help=f"More, as NAME=VALUE: {MORE}."),
     ] = None,
 ) -> None:
     """Send a message. It is stored when the command ends."""
@@ -121,10 +121,15 @@ def _more(pairs: Any) -> dict[str, Any]:
                 found[name] = int(value)
             except ValueError:
                 raise BadInput(f"--with {pair}: a priority is a number from -9 to 9") from None
-        elif name in ("deliver_at", "expires_at"):
+        elif name in ("deliver_at", "expires_at", "replace"):
             found[name] = value
+        elif name in ("at_most", "unique_for"):
+            try:
+                found[name] = float(value)
+            except ValueError:
+                raise BadInput(f"--with {pair}: give seconds") from None
         else:
-            raise BadInput(f"--with {name}: give priority, deliver_at, expires_at or header.NAME")
+            raise BadInput(f"--with {name}: give {MORE}")
     return found
 
 
@@ -175,9 +180,11 @@ def cancel(
     wait: Annotated[
         timedelta, Option(help="Wait so long for the process that may be sending it; 10s.")
     ] = timedelta(seconds=10),
+    running: Annotated[bool, Option("--running", help="Stop the job if it runs.")] = False,
 ) -> None:
     """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
-    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait.total_seconds()})
+    asked = {"wait_s": wait.total_seconds()} | ({"running": "true"} if running else {})
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", asked)
     call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise Exit(1)

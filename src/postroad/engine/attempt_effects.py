@@ -3,13 +3,14 @@
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.block import Block
 from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.decide import Move, Next
-from postroad.model.entities import Lane, Message, Rung
+from postroad.model.entities import Lane, Message, Policy, Rung
 from postroad.model.outcome import Outcome, unknown
-from postroad.model.record import LaneChange, QueueChange, Result
+from postroad.model.record import Kept, LaneChange, QueueChange, Result
 from postroad.model.states import DeadReason
 
 LOST_LEASES_MAX: Final = 3
@@ -59,6 +60,16 @@ def result_of(
         priority=rung.priority,
         details=outcome.details,
     )
+
+
+def with_kept(result: Result, policy: Policy, outcome: Outcome, road_ms: int) -> Result:
+    """The result, with what is kept of it; `road_ms` is how long the road keeps bodies."""
+    delivered = result.move is Move.deliver
+    body_ms = (policy.keep_bodies_ms or road_ms) if delivered else 0
+    if not body_ms and not policy.result_ttl_ms:
+        return result
+    given = outcome.result if delivered else None
+    return replace(result, keep=Kept(body_ms, policy.result_ttl_ms, given))
 
 
 def crash_suspect(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:

@@ -13,6 +13,7 @@ from postroad.model.entities import PRIORITIES, Draft, Queue, order_group_of, sh
 from postroad.model.errors import BadBody, BadInput, BadTime, BodyTooLarge
 from postroad.model.hours import ZONE, check_zone
 from postroad.model.near_names import nearest
+from postroad.model.replacing import shaped
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 
@@ -45,6 +46,12 @@ class Send(Struct, frozen=True):
     """Refuse the message if its server has no address now; else it is stored and tried."""
     zone: str = ""
     """The recipient's time zone, by which allowed hours go."""
+    replace: str | None = None
+    """It takes the place of an earlier message of its queue with this key that has not started."""
+    at_most: Duration = 0.0
+    """How long replacing may put it off, from the first one on."""
+    unique_for: Duration = 0.0
+    """Within so long the same key, or else the same body, is one message."""
 
     def __post_init__(self) -> None:
         named = self.key is not None or self.order_key is not None
@@ -108,7 +115,7 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
         raise BadTime("expires_at is not after the time of delivery: it could never be sent")
     order_key = send.order_key or ""
     shard = shard_of(queue.policy, len(queue.lanes), order_key, number)
-    return Draft(
+    made = Draft(
         id=number,
         queue=queue.id,
         lane=queue.lanes[shard],
@@ -122,6 +129,9 @@ def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: in
         key=send.key or "",
         order_key=order_key,
     )
+    if send.replace is None and not send.unique_for and not send.at_most:
+        return made
+    return shaped(made, send.replace, send.at_most, send.unique_for)
 
 
 def _check_keys(send: Send) -> None:

@@ -26,6 +26,7 @@ from postroad.engine.attempt_effects import (
     crash_suspect,
     interrupted,
     result_of,
+    with_kept,
 )
 from postroad.engine.crash_probation import CrashProbation
 from postroad.engine.early_probe import EarlyProbe
@@ -226,8 +227,10 @@ class LaneWorker(Struct, gc=False, eq=False):
                 self.schedule.delivered(lane_queue)
             after = Next(Move.deliver, message.level)
             result = result_of(self.lane, rung, message, outcome, after, times)
-            keeps = self.keep_bodies_ms or lane_queue.queue.policy.keep_bodies_ms
-            return AttemptEffects(self._kept(result, lane_queue) if keeps else result)
+            policy = lane_queue.queue.policy
+            if self.keep_bodies_ms or policy.keep_bodies_ms or policy.result_ttl_ms:
+                result = with_kept(result, policy, outcome, self.keep_bodies_ms)
+            return AttemptEffects(result)
         at = Situation(
             policy=lane_queue.queue.policy,
             rung=rung,
@@ -243,20 +246,14 @@ class LaneWorker(Struct, gc=False, eq=False):
         if after.move is Move.deliver:
             self.schedule.delivered(lane_queue)
         self._place(message, after)
+        result = result_of(self.lane, rung, message, outcome, after, times)
         return AttemptEffects(
-            self._kept(result_of(self.lane, rung, message, outcome, after, times), lane_queue),
+            with_kept(result, at.policy, outcome, self.keep_bodies_ms),
             self._change_queue(lane_queue, after),
             self._change_lane(after, now_ms),
             old_block=at.block,
             old_circuit=at.circuit,
         )
-
-    def _kept(self, result: Result, lane_queue: LaneQueue) -> Result:
-        """The result, with how long the body of a delivered message is kept."""
-        keep_ms = lane_queue.queue.policy.keep_bodies_ms or self.keep_bodies_ms
-        if not keep_ms or result.move is not Move.deliver:
-            return result
-        return replace(result, keep_ms=keep_ms)
 
     def abandon(self, message: Message, started_ms: int) -> AttemptEffects | None:
         """A try was stopped from our side, or (0) did not start: it spends nothing. Answers what

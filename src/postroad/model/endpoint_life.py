@@ -45,11 +45,13 @@ class EndpointRules(Struct, frozen=True):
     """What is held for longer is dead, `expired_held`; 0: it is held for ever."""
     hold_max: int = 100_000
     """Of more than so many held messages the oldest are dead, `excess_held`; 0: no limit."""
+    dead_every_s: float = 300.0
+    """The operator is told of dead messages of an endpoint at most once in so long; 0: never."""
     drain: str = "50/s"
     """How fast what was held is sent, if the endpoint has no rate of its own; "": at once."""
 
     def __post_init__(self) -> None:
-        times = (self.notice_after_s, self.disable_after_s, self.hold_for_s)
+        times = (self.notice_after_s, self.disable_after_s, self.hold_for_s, self.dead_every_s)
         if any(not 0 <= each <= 366 * 86_400 for each in times):
             raise BadInput("endpoint rules: times are from 0 to 366 days, in seconds")
         if not 0 <= self.hold_max <= 1 << 40:
@@ -64,6 +66,8 @@ class LifeEvent(StrEnum):
     failing = "endpoint.failing"
     disabled = "endpoint.disabled"
     recovered = "endpoint.recovered"
+    dead = "message.dead"
+    """Gathered: so many messages of an endpoint died."""
     secret_expiring = "endpoint.secret_expiring"  # noqa: S105 - the name of an event
 
 

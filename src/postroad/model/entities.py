@@ -51,6 +51,8 @@ class Policy(Struct, frozen=True, gc=False):
     timeout_ms: int = 30_000
     keep_bodies_ms: int = 0
     """How long the bodies of delivered messages are kept; 0 is as the road says."""
+    result_ttl_ms: int = 0
+    """How long what a handler returns is kept; 0 is not at all."""
     quota_ttl_ms: int = 7 * DAY_MS
     unreachable_ttl_ms: int = 2 * DAY_MS
 
@@ -133,6 +135,12 @@ class Draft(Struct, frozen=True, gc=False):
     """The headers as its key is compared by them, where some of them are secrets."""
     blobs: tuple[str, ...] = ()
     """Stored contents that its body refers to."""
+    replace: str = ""
+    """It takes the place of an earlier one with this key that has not started."""
+    at_most_ms: int = 0
+    """How long replacing may put it off, from the first one on; 0 is for ever."""
+    key_ms: int = 0
+    """How long its key counts, whatever the body; 0 is a day, for the same body."""
 
 
 class Message(Struct, frozen=True, gc=False):
@@ -162,6 +170,8 @@ class Accepted(Struct, frozen=True, gc=False):
     duplicate: bool = False
     conflict: bool = False
     refused: PostroadError | None = None
+    earlier: str = ""
+    """What became of the earlier one that it was to replace."""
 
     @property
     def stored(self) -> bool:
@@ -172,6 +182,8 @@ class Accepted(Struct, frozen=True, gc=False):
 def digest_of(draft: Draft) -> bytes:
     """Digest what must be the same for an idempotency key to count again: body and headers, without
     secrets and without the trace of a send, which is written last."""
+    if draft.key_ms:
+        return b""  # one is one, whatever it says
     headers = draft.said or draft.headers
     before, found, _ = headers.rpartition(b'"traceparent":')
     said = before if found else headers

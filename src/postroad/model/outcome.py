@@ -12,6 +12,7 @@ from postroad.model.ruling import Ruling
 from postroad.model.try_details import TryDetails
 
 SHORT_MS: Final = 1_000
+STOPPED: Final = "cancelled while it ran"
 
 
 class Kind(StrEnum):
@@ -59,6 +60,8 @@ class Outcome(Struct, frozen=True, gc=False):
     provider: ProviderAnswer = NO_ANSWER
     ruling: Ruling | None = None
     """What an answer rule says about it."""
+    result: bytes | None = None
+    """What a handler returned, as JSON, where results are kept."""
     temporary: bool = False
     """The server asks to try this message again later: a campaign does, and counts no failure."""
     hold: Hold | None = None

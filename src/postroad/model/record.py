@@ -1,6 +1,7 @@
 """What a lane's owner and the store exchange: results, changes of queues and lanes, claims and
 readings."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -10,11 +11,22 @@ from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, Message, Queue, Rung
+from postroad.model.job_output import JobOutput, OutputKind
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.try_details import TryDetails
 
+ENDS: Final = frozenset((Move.deliver, Move.die, Move.cancel))
 UNSTORABLE: Final = "(what was said could not be stored)"
+
+
+class Kept(Struct, frozen=True, gc=False):
+    """What is kept when a try has ended: how long the body of a delivered message, and how long
+    what its handler returned. Where results are kept, who waits for the end is told."""
+
+    body_ms: int = 0
+    result_ms: int = 0
+    result: bytes | None = None
 
 
 class Result(Struct, frozen=True, gc=False):
@@ -34,8 +46,8 @@ class Result(Struct, frozen=True, gc=False):
     order_group: int = 0
     priority: int = 0
     details: TryDetails | None = None
-    keep_ms: int = 0
-    """How long the body of a delivered message is kept."""
+    keep: Kept | None = None
+    """What is kept of it, where something is."""
 
 
 class QueueChange(Struct, frozen=True, gc=False):
@@ -89,6 +101,25 @@ def without_texts(record: Record) -> Record:
         ],
         [replace(one, circuit=replace(one.circuit, reason=UNSTORABLE)) for one in record.lanes],
     )
+
+
+def kept_bodies(results: Sequence[Result], now_ms: int) -> list[tuple[int, int]]:
+    """The messages whose bodies are kept, and until when."""
+    return [(r.message.id, now_ms + r.keep.body_ms) for r in results if r.keep and r.keep.body_ms]
+
+
+def kept_results(results: Sequence[Result], now_ms: int) -> list[JobOutput]:
+    """What handlers returned, as it is kept."""
+    return [
+        JobOutput(r.message.id, OutputKind.result, r.message.queue, now_ms + k.result_ms, k.result)
+        for r in results
+        if (k := r.keep) and k.result is not None
+    ]
+
+
+def ended_jobs(results: Sequence[Result]) -> list[int]:
+    """Those of handlers with results whose messages ended."""
+    return [r.message.id for r in results if r.keep and r.keep.result_ms and r.move in ENDS]
 
 
 class Recorded(Struct, frozen=True):

@@ -1,10 +1,12 @@
 """The bell: wake-ups from the store to the engines that listen."""
 
 import asyncio
+from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 LEAVE: Final = -1
-"""In place of a message to be cancelled: the lane itself is wanted, and given back."""
+"""In place of a message to be cancelled: the lane itself is wanted, and given back. A number below
+it is that of a message whose running try is to be stopped, too, with its sign changed."""
 READERS: Final = 0
 """In place of an owner: whoever waits to read a lane that nobody sends from."""
 
@@ -44,3 +46,7 @@ class Bell(Protocol):
 
     def leave(self, owner: int) -> None:
         """Send no more wake-ups to this owner."""
+
+    def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set, while this is open, when the message may have ended. Only handlers
+        that keep results are told of; of others it may come late."""

@@ -57,7 +57,7 @@ class RemoteClient:
         self.name = address.name
         self._lines = HttpLines(address)
         self._token = token
-        self._clock = clock
+        self.clock = clock
         self._chance = chance
         self._facts: ServerAbout | None = None
         self._room: asyncio.Semaphore | None = None
@@ -97,16 +97,16 @@ class RemoteClient:
         """Make a request, and return the answer if it is a good one; else raise the error that it
         stands for. `again`: it may be repeated though it may have been done. Reading may always."""
         again = again or asked.method == "GET"
-        until_s = self._clock.steady_s() + patience_s
+        until_s = self.clock.steady_s() + patience_s
         pause_s = FIRST_PAUSE_S
         while True:
             try:
                 return await self._once(asked, again=again)
             except (Fault, PostroadError) as error:
-                left_s = until_s - self._clock.steady_s()
+                left_s = until_s - self.clock.steady_s()
                 if left_s <= 0 or not _repeatable(error, again=again):
                     raise self._told(error, asked) from None
-            await self._clock.sleep(min(pause_s * (0.5 + self._chance.random()), left_s))
+            await self.clock.sleep(min(pause_s * (0.5 + self._chance.random()), left_s))
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     async def _once(self, asked: ApiRequest, *, again: bool) -> ApiAnswer:

@@ -3,7 +3,14 @@ verb without one is refused by name."""
 
 from typing import Final
 
-from postroad.remote import batch_tables, campaign_tables, event_tables, rule_tables, tables
+from postroad.remote import (
+    batch_tables,
+    campaign_tables,
+    event_tables,
+    job_tables,
+    rule_tables,
+    tables,
+)
 from postroad.remote.calls import Verbs
 
 GROUPS: Final[dict[str, Verbs]] = {
@@ -17,6 +24,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "event_types": event_tables.EVENT_TYPES,
     "events": event_tables.EVENTS,
     "inspect": tables.INSPECTION,
+    "jobs": job_tables.JOBS,
     "lanes": tables.LANES,
     "limits": tables.LIMITS,
     "mailboxes": tables.MAILBOXES,

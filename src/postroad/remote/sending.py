@@ -26,7 +26,7 @@ from postroad.ports.entropy import secret_bytes
 from postroad.remote.api_request import ApiRequest
 from postroad.remote.calls import lines_of
 from postroad.remote.client import NDJSON, PATIENCE_S, RemoteClient
-from postroad.verbs.receipts import Receipt
+from postroad.verbs.receipts import JobReads, Receipt, SentReceipt
 from postroad.verbs.sending import Sends, with_trace
 
 OWN: Final = "remote-"
@@ -45,6 +45,7 @@ class LineSaid(Struct, frozen=True):
     id: str = ""
     queue: str = ""
     duplicate: bool = False
+    earlier: str = ""
     problem: Problem | None = None
     done: bool = False
 
@@ -55,6 +56,7 @@ class RemoteSending:
     def __init__(self, client: RemoteClient, clock: Clock) -> None:
         self._client = client
         self._clock = clock
+        self.jobs: JobReads | None = None
 
     async def send(self, send: Send) -> Receipt:
         """Store one message."""
@@ -62,7 +64,7 @@ class RemoteSending:
         headers = self._client.for_tenant(send.tenant)
         asked = ApiRequest("POST", "/v1/messages", {}, line_of(send), headers)
         answer = await self._client.ask(asked, again=True)
-        return _own(send, self._client.read(answer.content, Receipt))
+        return self._own(send, self._client.read(answer.content, Receipt))
 
     async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
@@ -83,8 +85,8 @@ class RemoteSending:
         said = [self._client.read(line, LineSaid) for line in answer.content.splitlines()]
         if len(said) != len(asked) + 1:
             raise RoadUnreachable(f"the answer of {self._client.name} was cut off")
-        receipts = [Receipt(one.id, one.queue, one.duplicate) for one in said[:-1]]
-        return [_own(send, got) for send, got in zip(asked, receipts, strict=True)]
+        receipts = [Receipt(one.id, one.queue, one.duplicate, one.earlier) for one in said[:-1]]
+        return [self._own(send, got) for send, got in zip(asked, receipts, strict=True)]
 
     async def send_each(self, sends: Sends) -> list[Receipt | PostroadError]:
         """Store many messages, each for itself. Those that a server could not store in time are
@@ -119,20 +121,37 @@ class RemoteSending:
                     line: LineSaid = self._client.read(text, LineSaid)
                     if not line.done:
                         place = places[line.line - 1]
-                        said[place] = _said(asked[place], line)
+                        said[place] = self._said(asked[place], line)
         except AWAY as error:
             lost = error
         return dict.fromkeys(places, lost) | said
 
+    def _said(self, send: Send, line: LineSaid) -> Receipt | PostroadError:
+        if line.problem is not None:
+            return error_of(line.problem)
+        return self._own(send, Receipt(line.id, line.queue, line.duplicate, line.earlier))
+
+    def _own(self, send: Send, receipt: Receipt) -> Receipt:
+        """A message with a key of our own was sent once, however often it had to be asked for."""
+        duplicate = receipt.duplicate and not (send.key or "").startswith(OWN)
+        return SentReceipt(
+            receipt.id, receipt.queue, duplicate, receipt.earlier, send.tenant, self.jobs
+        )
+
     def _prepared(self, sends: Sequence[Send]) -> list[Send]:
+        # One that replaces may be sent twice: the second replaces the first.
         keyed = [
-            send if send.key else structs.replace(send, key=f"{OWN}{secret_bytes(12).hex()}")
+            send if send.key or send.replace else structs.replace(send, key=_own_key())
             for send in sends
         ]
         if not tracing.active():
             return keyed
         with tracing.sending(len(keyed)) as carried:
             return [with_trace(send, carried) for send in keyed]
+
+
+def _own_key() -> str:
+    return f"{OWN}{secret_bytes(12).hex()}"
 
 
 def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:
@@ -157,21 +176,10 @@ def line_of(send: Send) -> bytes:
     delay_s = told["delay"] = seconds_of(send.delay)
     if not delay_s >= 0:
         raise BadTime(f"delay={send.delay!r}: give seconds from now or a timedelta")
+    told |= {name: seconds_of(told[name]) for name in ("at_most", "unique_for")}
     told = {name: value for name, value in told.items() if value not in (None, 0, False)}
     if isinstance(send.body, bytes):
         told["body_base64"] = b64encode(send.body).decode()
     else:
         told["body"] = Raw(encode_body(send.body))
     return msgspec.json.encode(told)
-
-
-def _said(send: Send, line: LineSaid) -> Receipt | PostroadError:
-    if line.problem is not None:
-        return error_of(line.problem)
-    return _own(send, Receipt(line.id, line.queue, line.duplicate))
-
-
-def _own(send: Send, receipt: Receipt) -> Receipt:
-    """A message with a key of our own was sent once, however often it had to be asked for."""
-    own = (send.key or "").startswith(OWN)
-    return structs.replace(receipt, duplicate=False) if own else receipt

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextvars
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec import Struct
 
@@ -30,6 +31,7 @@ class LocalBell:
     def __init__(self) -> None:
         # Each listener is called in its own context, not in that of whoever committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
+        self._waits: dict[int, set[asyncio.Event]] = {}
         self.readers: dict[int, set[asyncio.Event]] = {}
 
     def listen(self, owner: int, listener: Listener) -> None:
@@ -39,6 +41,30 @@ class LocalBell:
     def leave(self, owner: int) -> None:
         """Send this owner no more wake-ups."""
         self._listeners.pop(owner, None)
+
+    @contextmanager
+    def waiting(self, number: int) -> Iterator[asyncio.Event]:
+        """An event that is set when a message may have ended."""
+        rung = asyncio.Event()
+        waits = self._waits.setdefault(number, set())
+        waits.add(rung)
+        try:
+            yield rung
+        finally:
+            waits.discard(rung)
+            if not waits:
+                self._waits.pop(number, None)
+
+    def ring_ended(self, numbers: Iterable[int]) -> None:
+        """Wake those who wait for the end of messages."""
+        self._wake(numbers)
+
+    def _wake(self, numbers: Iterable[int]) -> None:
+        if not self._waits:
+            return
+        for number in numbers:
+            for rung in self._waits.get(number, ()):
+                rung.set()
 
     @property
     def owners(self) -> frozenset[int]:

@@ -49,6 +49,7 @@ EXPORTS: Final = {
         walks=True,
     ),
     "kept_body": Export("id queue order_key ends_at headers body", walks=True),
+    "job_output": Export("id queue output ends_at body", walks=True),
     "batch": Export("batch_id state total delivered dead cancelled made_at ended_at sent"),
     "batch_held": Export("id queue due expires_at order_key headers body", walks=True),
     "history": Export(

@@ -1,7 +1,7 @@
 """Which tables hold something of a tenant or a recipient, and how it is erased: the one list for
 both databases. A test fails for a table that is on neither list."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Any, Final
 
 import msgspec
@@ -14,78 +14,6 @@ from postroad.model.privacy import CANCEL_STEP, ErasureJob
 from postroad.model.rollup import NAME_MAX
 from postroad.model.suppression import erased_form, list_address
 from postroad.stores.statements import Value
-
-ERASED: Final[Mapping[str, str]] = {
-    "token": "access",
-    "message": "cancelled first, then in history",
-    "arrival": "moved to its queue first, as always",
-    "history": "history",
-    "history_batch": "history: batches are written anew without the erased messages",
-    "attempt": "with its message",
-    "message_recipient": "with its message; named",
-    "webhook_try": "with its message",
-    "dead": "dead",
-    "listed": "history, dead: the index of lists on SQLite",
-    "idempotency": "keys",
-    "kept_body": "keys",
-    "broker_message": "broker; what lies in the broker itself is not reached",
-    "job": "campaigns",
-    "campaign_op": "campaigns",
-    "campaign_message": "campaigns, recipients",
-    "campaign_import": "campaigns",
-    "campaign": "campaigns",
-    "credential": "campaigns",
-    "endpoint": "access",
-    "endpoint_hour": "access",
-    "endpoint_rules": "access",
-    "event": "events",
-    "event_key": "events",
-    "event_arrival": "published first, as always",
-    "event_message": "events",
-    "replay": "access: nothing of the tenant is sent again",
-    "batch_held": "access: what follows is not sent; of a recipient it is emptied",
-    "batch_member": "events",
-    "batch_count": "events",
-    "batch": "events",
-    "event_set": "its row stays: a version that is used again would let old matches in",
-    "blob": "blobs; of a recipient those that only its messages use",
-    "blob_use": "blobs, with its message",
-    "suppression": "suppressions: of a recipient a digest stays, so that nobody writes to it again",
-    "mail_report": "reports",
-    "letter": "mailboxes",
-    "mailbox": "mailboxes",
-    "queue": "queues",
-    "queue_lane": "queues",
-    "rung": "queues",
-    "lane": "queues",
-    "lane_level": "queues",
-    "unused_queue": "queues",
-    "webhook": "queues",
-    "pace": "queues, limits",
-    "pace_count": "queues, limits",
-    "pace_share": "queues, limits",
-    "answer_rule": "limits",
-    "rule_hit": "limits",
-    "rollup": "figures",
-    "audit": "audit: the lines stay, without what they name",
-    "erasure": "its own row keeps a digest of the recipient",
-}
-"""Tables, and the step that erases them."""
-HOLDS_NOTHING: Final[Mapping[str, str]] = {
-    "event_type": "types of events, of the road",
-    "process": "engines of the fleet",
-    "callback_token": "random texts of providers",
-    "hub": "which process is the hub",
-    "schedule": "timetables of the program",
-    "tick": "when timetables were due",
-    "queue_walk": "how far a walk over all queues is",
-    "list_mark": "how far the index of lists is",
-    "schema_version": "the version of the schema",
-    "sqlite_sequence": "SQLite's own numbers",
-    "copying": "how far a copy is",
-    "copied": "that a copy is whole",
-}
-"""Tables without anything of a tenant, and what they hold."""
 
 WITH_MESSAGE: Final = ("attempt", "webhook_try", "message_recipient")
 """Tables that are erased with a message, before it."""
@@ -166,6 +94,7 @@ def named(job: ErasureJob, _now_ms: int) -> Slice:
     erased["blob_use"] = yield ErasureQuery("erase_blob_use_of", (_listed(ids),))
     erased["idempotency"] = yield ErasureQuery("erase_named_keys", (_listed(ids),))
     erased["kept_body"] = yield ErasureQuery("erase_named_bodies", (_listed(ids),))
+    erased["job_output"] = yield ErasureQuery("erase_named_outputs", (_listed(ids),))
     for table in (*WITH_MESSAGE, "history", "dead"):
         erased[table] = yield ErasureQuery(f"erase_{table}", (_listed(ids),))
     return Erased(erased, last)
@@ -193,11 +122,13 @@ def _found(rows: list[tuple[int | None, int]]) -> tuple[list[int], int | None]:
 
 
 def keys(job: ErasureJob, _now_ms: int) -> Slice:
-    """Idempotency keys, and bodies of delivered messages."""
+    """Idempotency keys, bodies of delivered messages, and what jobs gave."""
     whose = (job.subject.tenant, job.subject.recipient)
     count = yield ErasureQuery("erase_idempotency", (*whose, _before(job), SLICE))
     bodies = yield ErasureQuery("erase_kept_body", (*whose, _before(job), SLICE))
-    return Erased({"idempotency": count, "kept_body": bodies}, 0 if count or bodies else None)
+    given = yield ErasureQuery("erase_job_output", (*whose, _before(job), SLICE))
+    erased = {"idempotency": count, "kept_body": bodies, "job_output": given}
+    return Erased(erased, 0 if any(erased.values()) else None)
 
 
 def events(job: ErasureJob, _now_ms: int) -> Slice:

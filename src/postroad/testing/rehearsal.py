@@ -27,7 +27,7 @@ from postroad.sync import Face
 from postroad.testing.actors import Actor, Actors
 from postroad.testing.simloop import SimLoop
 from postroad.transports.job import plain
-from postroad.verbs.blocking import blocking
+from postroad.verbs.blocking import BlockingJobs, receipted
 from postroad.verbs.handler_calls import Home
 from postroad.verbs.parts import Parts
 
@@ -78,6 +78,7 @@ class Rehearsal(Face):
         self._running: asyncio.Task[None] | None = None
         self._pools: list[str] = []
         self._homes: list[Home] = []
+        self.jobs = BlockingJobs(self._target.jobs, self._wait_for_job)
 
     def __enter__(self) -> Self:
         self._hand_over(self._open())
@@ -106,9 +107,9 @@ class Rehearsal(Face):
 
     # Sending
 
-    send = blocking(app.Postroad.send, via="_hand_over")
-    send_many = blocking(app.Postroad.send_many, via="_hand_over")
-    send_in = blocking(app.Postroad.send_in, via="_hand_over")
+    send = receipted(app.Postroad.send, via="_hand_over")
+    send_many = receipted(app.Postroad.send_many, via="_hand_over")
+    send_in = receipted(app.Postroad.send_in, via="_hand_over")
 
     def sent(self, queue: str = "") -> list[Sent]:
         """The messages sent so far, in order; of one queue, or all."""
@@ -226,6 +227,12 @@ class Rehearsal(Face):
         """Run a verb that may need a running engine."""
         apart = self._running is None or isinstance(threading.current_thread(), Actor)
         return self._hand_over(verb) if apart else self._live(verb)
+
+    def _wait_for_job(self, verb: Coroutine[Any, Any, R]) -> R:
+        """Wait for the end of a job, while the road runs and time passes."""
+        if isinstance(threading.current_thread(), Actor):
+            return self._hand_over(verb)
+        return self._live(verb)
 
     def _hand_over(self, verb: Coroutine[Any, Any, R]) -> R:
         """Run a verb without delivering anything meanwhile."""

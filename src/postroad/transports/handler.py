@@ -3,7 +3,8 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -13,13 +14,23 @@ from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Qu
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
 from postroad.model.held_by_handler import HoldKey, HoldQueue
-from postroad.model.outcome import DELIVERED, Outcome, failed, key_held, later, queue_held, rejected
+from postroad.model.outcome import (
+    DELIVERED,
+    STOPPED,
+    Outcome,
+    failed,
+    key_held,
+    later,
+    queue_held,
+    rejected,
+)
 from postroad.ports.cores import cores
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
 from postroad.transports.job import Job, Reads, is_async, plain
+from postroad.transports.job_result import with_result
 from postroad.transports.threads import Call, Calls, Threads
 
 if TYPE_CHECKING:
@@ -32,6 +43,10 @@ PLAIN_CONCURRENCY: Final = 32
 """Threads of a plain function that names no `concurrency`."""
 
 Handle = Callable[[Job], Awaitable[object]] | Callable[[Job], object]
+
+
+Around = Callable[[Job], AbstractAsyncContextManager[object]]
+"""What a program puts around each try of its handlers."""
 
 
 class Handler(Struct, frozen=True):
@@ -55,6 +70,7 @@ class HandlerTransport:
         self, failure_log: FailureLog, threads: Callable[[str, int], Calls] = Threads
     ) -> None:
         self.handlers: dict[str, Handler] = {}
+        self.around: list[Around] = []
         self._failure_log = failure_log
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
@@ -94,7 +110,7 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool) or PLAIN_CONCURRENCY
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(lane.server, handler, threads, self._failure_log)
+        return HandlerSession(lane.server, handler, threads, self._failure_log, around=self.around)
 
     def _in_children(self, name: str, handler: Handler, place: FunctionPlace) -> "ProcessSession":
         from postroad.transports.children import Children  # most roads need none
@@ -136,17 +152,21 @@ class HandlerSession:
         threads: Calls | None,
         failure_log: Failures,
         beats: Callable[[Beat], None] | None = None,
+        around: Sequence[Around] = (),
     ) -> None:
         self._name = name
         self._function = handler.function
         self._failure_log = failure_log
         self._reads = handler.reads
         self._beats = beats or self._beat
+        self._around = around
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
+        self._keeps_results = handler.policy.result_ttl_ms > 0
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._left: dict[int, asyncio.Future[None]] = {}
+        self._in_threads: dict[int, Job] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
@@ -155,10 +175,14 @@ class HandlerSession:
         try:
             if self._reads is not plain:
                 job.body  # noqa: B018 - a body that does not fit is rejected before the call
-            if self._threads is None:
-                await self._function(job)  # type: ignore[misc]
+            if self._around:
+                answer = await self._within(job, message)
+            elif self._threads is None:
+                answer = await self._function(job)  # type: ignore[misc]
             else:
-                await self._in_thread(self._threads.call(partial(self._function, job)), message)
+                self._in_threads[message.id] = job
+                call = self._threads.call(partial(self._function, job))
+                answer = await self._in_thread(call, message)
         except Reject as error:
             return self._shown(queue, message, rejected(error_text(error)))
         except RetryLater as error:
@@ -169,31 +193,52 @@ class HandlerSession:
         except HoldKey as error:
             return self._shown(queue, message, key_held(error_text(error), error.hold))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            if job.cancelled:  # it was asked to end
+                return self._shown(queue, message, later(STOPPED, after_ms=0))
             self._failure_log.raised(queue.name, message, error)
             said = failed(f"{type(error).__name__}: {error_text(error)}")
             return self._shown(queue, message, said)
         finally:
             job.over = True
-        return DELIVERED
+            if self._threads is not None:
+                self._in_threads.pop(message.id, None)
+        return DELIVERED if not self._keeps_results else with_result(self._name, answer)
 
     def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:
         return self._failure_log.shown(queue.name, message, outcome)
 
-    async def _in_thread(self, call: Call, message: Message) -> None:
+    async def _within(self, job: Job, message: Message) -> object:
+        """Call the handler inside what the program has put around tries."""
+        async with AsyncExitStack() as stack:
+            for hook in self._around:
+                _ = await stack.enter_async_context(hook(job))  # it gives the handler nothing
+            if self._threads is None:
+                return await self._function(job)  # type: ignore[misc]
+            return await self._in_thread(self._threads.call(partial(self._function, job)), message)
+        return None  # a hook has kept what was raised to itself
+
+    async def _in_thread(self, call: Call, message: Message) -> object:
         try:
             answer = await call.answer
         except asyncio.CancelledError:
             if not call.ended.done():
                 self._left[message.id] = call.ended
             raise
-        if inspect.isawaitable(answer):
-            _ = await answer  # a handler's answer means nothing
+        return await answer if inspect.isawaitable(answer) else answer
 
     def _beat(self, beat: Beat) -> None:
         if threading.get_ident() == self._thread:
             beat(self._limit_s)
         else:
             self._loop.call_soon_threadsafe(beat, self._limit_s)
+
+    def stop(self, number: int) -> bool:
+        """Stop a try: a coroutine is cut, a thread sees `message.cancelled`."""
+        if self._threads is None:
+            return True
+        if number in self._in_threads:
+            self._in_threads[number].cancelled = True
+        return False
 
     def remains(self, number: int) -> "asyncio.Future[None] | None":
         """Return the thread of a call that was cut, which nobody can stop."""

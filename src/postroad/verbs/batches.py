@@ -174,6 +174,8 @@ class BatchPlanner:
         send = as_send(given)
         if send.key is not None:
             raise BadInput("a message of a batch has no key: it is stored once, with its batch")
+        if send.replace is not None or send.unique_for:
+            raise BadInput("a message of a batch takes no replace= and no unique_for=")
         if send.tenant != self._tenant:
             raise BadInput(
                 f"a batch belongs to one tenant: {send.tenant!r} beside {self._tenant!r}"

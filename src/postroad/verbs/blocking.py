@@ -4,6 +4,8 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from msgspec.structs import replace
+
 from postroad.verbs.attachments import Attachments
 from postroad.verbs.audit import AuditVerbs
 from postroad.verbs.batches import BatchVerbs
@@ -16,10 +18,12 @@ from postroad.verbs.event_types import EventTypeAdmin
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.figures import FleetRollups, FleetWorkers
 from postroad.verbs.inspection import Inspection
+from postroad.verbs.jobs import JobVerbs
 from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
 from postroad.verbs.privacy import PrivacyVerbs
+from postroad.verbs.receipts import SentReceipt
 from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
@@ -50,6 +54,35 @@ def blocking(
         return wait(getattr(self._target, name)(*args, **kwargs))
 
     return call
+
+
+def receipted(
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], via: str = "_wait"
+) -> Callable[Concatenate[Any, P], R]:
+    """As `blocking`, for a verb that gives receipts: these block, too."""
+    wait = blocking(verb, via)
+
+    @wraps(verb)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = wait(self, *args, **kwargs)
+        if isinstance(given, list):
+            given = [_blocking(one, self.jobs) for one in given]
+        else:
+            given = _blocking(given, self.jobs)
+        answer: R = given
+        return answer
+
+    return call
+
+
+def _blocking(given: object, jobs: "BlockingJobs") -> object:
+    return replace(given, jobs=jobs) if isinstance(given, SentReceipt) else given
+
+
+class BlockingJobs(Verbs):
+    """Wait for jobs, and read what they gave."""
+
+    wait, result = blocking(JobVerbs.wait), blocking(JobVerbs.result)
 
 
 class BlockingDead(Verbs):

@@ -54,6 +54,7 @@ class EndpointRuleOptions(TypedDict, total=False):
     disable_after_s: float
     hold_for_s: float
     hold_max: int
+    dead_every_s: float
     drain: str
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from postroad.model.endpoint import DISABLED, EndpointEntry
-from postroad.model.endpoint_life import EndpointHour, EndpointRules, LifeEvent, judge
+from postroad.model.endpoint_life import DEAD, EndpointHour, EndpointRules, LifeEvent, judge
 from postroad.model.errors import StoreError
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
@@ -17,6 +17,7 @@ from postroad.observe.endpoint_figures import EndpointFigures
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
 from postroad.ports.store import Store
+from postroad.verbs.dead_notices import DeadNotices
 from postroad.verbs.endpoint_turns import EndpointTurns
 
 WRITE_S: Final = 10.0
@@ -45,6 +46,7 @@ class EndpointWatch:
         self._unwritten: list[EndpointHour] = []
         self._look_at_s = 0.0
         self._rules: dict[str, EndpointRules] = {}
+        self._dead = DeadNotices(store.clock, turns, self._rules_of)
 
     async def run(self, figures: EndpointFigures) -> None:
         """Write and look, for as long as the engine lives."""
@@ -57,6 +59,7 @@ class EndpointWatch:
                     watched = await self._look(store)
                     self._look_at_s = clock.steady_s() + (LOOK_S if watched else REST_S)
                 await self._write(store, figures.taken())
+                await self._tell_dead(store)
                 self._log.store_works(WATCH)
             except StoreError as error:
                 self._log.store_failed(WATCH, error)
@@ -83,6 +86,7 @@ class EndpointWatch:
         try:
             async with asyncio.timeout(END_S):
                 await self._write(self._events, figures.taken())
+                await self._tell_dead(self._events)
         except (StoreError, TimeoutError):
             self._log.warning("the last figures of endpoints could not be written in time")
 
@@ -95,7 +99,12 @@ class EndpointWatch:
             except BaseException:
                 self._unwritten = rows + self._unwritten
                 raise
+            for one in rows:
+                self._dead.add(one.queue, one.counts[DEAD])
             await self._judge_all(store, rows)
+
+    async def _tell_dead(self, store: EventStore) -> None:
+        self._look_at_s = min(self._look_at_s, await self._dead.tell(store))
 
     async def _judge_all(self, store: EventStore, rows: Sequence[EndpointHour]) -> None:
         failing = {one.queue for one in rows if one.failing_since_ms}
@@ -155,7 +164,8 @@ class EndpointWatch:
             for first in range(0, len(ids), TRIM_SLICE):
                 some = ids[first : first + TRIM_SLICE]
                 # Fewer, if another process does the same or the endpoint was enabled.
-                _ = await store.endpoint_bury(entry.row.id, some, reason)
+                gone = await store.endpoint_bury(entry.row.id, some, reason)
+                self._dead.add(entry.row.queue, gone)
 
     async def _drained(self, entry: EndpointEntry) -> None:
         """Lift the rate of the draining first: if this process ends in between, another one does

@@ -26,6 +26,7 @@ class HandlerOptions(TypedDict, total=False):
     on_exhausted: str
     at_most_once: bool
     keep_bodies: Duration
+    result_ttl: Duration
     process: bool
 
 
@@ -50,8 +51,16 @@ def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
         at_most_once=options.get("at_most_once", False),
         timeout_ms=int(timeout_s * 1000),
         keep_bodies_ms=kept_ms(options.get("keep_bodies", 0.0)),
+        result_ttl_ms=_ttl_ms(name, options.get("result_ttl", 0.0)),
     )
     return policy, concurrency
+
+
+def _ttl_ms(name: str, ttl: Duration) -> int:
+    seconds = seconds_of(ttl)
+    if not 0 <= seconds <= CENTURY_S:
+        raise BadInput(f"handler {name!r}: result_ttl must be seconds or a timedelta, not negative")
+    return int(seconds * 1000)
 
 
 def function_place(

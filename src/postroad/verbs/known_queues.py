@@ -1,5 +1,6 @@
 """Queues that somebody names, and that may not be there."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from postroad.model.entities import DEFAULT_TENANT
@@ -7,6 +8,8 @@ from postroad.model.errors import BadInput, UnknownQueue
 from postroad.model.near_names import nearest
 from postroad.model.texts import checked
 from postroad.ports.store import Store
+from postroad.ports.transport import Transport
+from postroad.transports.handler import HandlerTransport
 
 NAMES_MAX: Final = 1_000
 """Names among which the nearest is looked for."""
@@ -32,3 +35,11 @@ async def unknown_queue(store: Store, name: str, tenant: str) -> UnknownQueue:
     names = [one.queue for one in await store.queue_page(tenant, "", NAMES_MAX)]
     near = nearest(name, names)
     return UnknownQueue(f"this road has no queue {name!r} of tenant {tenant!r}{near}")
+
+
+def local_of(transports: Mapping[str, Transport]) -> HandlerTransport:
+    """The transport of the handlers in this process."""
+    local = transports[HandlerTransport.name]
+    if not isinstance(local, HandlerTransport):  # pragma: no cover - a road has its own
+        raise TypeError(local)
+    return local

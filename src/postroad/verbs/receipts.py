@@ -2,29 +2,74 @@
 
 from collections.abc import Sequence
 from copy import copy
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from postroad.engine.drafting import Send
-from postroad.model.entities import Accepted
-from postroad.model.errors import Conflict
+from postroad.model.durations import Duration
+from postroad.model.entities import DEFAULT_TENANT, Accepted
+from postroad.model.errors import BadInput, Conflict
+from postroad.model.errors import NotOnRabbitMQ as NotHere
 from postroad.model.ids import to_text
 
 
-class Receipt(Struct, frozen=True, gc=False):
-    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key."""
+class Receipt(Struct, frozen=True, gc=False, eq=False):
+    """A receipt: the message is stored. `duplicate`: it was stored before, under the same key.
+    `earlier`: with `replace`, the one before it was `replaced`, or had `started`."""
 
     id: str
     queue: str
     duplicate: bool = False
+    earlier: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it says the same, whoever gave it."""
+        if not isinstance(other, Receipt):
+            return False
+        mine, theirs = (self.id, self.queue), (other.id, other.queue)
+        return mine == theirs and self.duplicate == other.duplicate
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        duplicate = ", duplicate=True" if self.duplicate else ""
+        return f"{type(self).__name__}({self.id!r}, {self.queue!r}{duplicate})"
 
     @property
     def handed_over(self) -> bool:
         """Whether the message was only handed to the broker, which may not have stored it."""
         return False
 
+    def result(self, *, timeout: Duration | None = None) -> Any:
+        """Wait for the job, and return what its handler returned (`result_ttl`). Raises JobFailed
+        with its error, ResultTimeout, or NoResult if nothing is kept."""
+        del timeout
+        raise BadInput(f"this receipt came from elsewhere: use road.jobs.result({self.id!r})")
 
-class HandedOver(Receipt, frozen=True, gc=False):
+
+class JobReads(Protocol):
+    """Reads results."""
+
+    def result(self, id: str, *, timeout: Duration | None, tenant: str) -> Any:  # noqa: A002
+        """Wait for a job, and return what its handler returned."""
+
+
+class SentReceipt(Receipt, frozen=True, gc=False, eq=False):
+    """A receipt of a road that can be asked about it."""
+
+    tenant: str = DEFAULT_TENANT
+    jobs: JobReads | None = None
+
+    def result(self, *, timeout: Duration | None = None) -> Any:
+        """Wait for the job, and return what its handler returned."""
+        if self.jobs is None:
+            return super().result(timeout=timeout)
+        return self.jobs.result(self.id, timeout=timeout, tenant=self.tenant)
+
+
+class HandedOver(Receipt, frozen=True, gc=False, eq=False):
     """A receipt of a message that the broker has not confirmed."""
 
     @property
@@ -33,16 +78,31 @@ class HandedOver(Receipt, frozen=True, gc=False):
         return True
 
 
-def receipts_of(sends: Sequence[Send], answers: Sequence[Accepted]) -> list[Receipt]:
+def receipts_of(
+    sends: Sequence[Send], answers: Sequence[Accepted], jobs: JobReads | None = None
+) -> list[Receipt]:
     """The receipts of sends that are stored; the first refusal is raised, with what is stored."""
     pairs = list(zip(sends, answers, strict=True))
-    receipts = [Receipt(to_text(a.id), s.queue, a.duplicate) for s, a in pairs if a.stored]
+    receipts: list[Receipt] = [
+        SentReceipt(to_text(a.id), s.queue, a.duplicate, a.earlier, s.tenant, jobs)
+        for s, a in pairs
+        if a.stored
+    ]
     for send, answer in pairs if len(receipts) < len(sends) else ():
         if not answer.stored:
             error = copy(answer.refused) or _conflict(send, answer)  # others may be told the same
             error.stored = tuple(receipt.id for receipt in receipts)
             raise error
     return receipts
+
+
+def check_plain(send: Send, where: str) -> None:
+    """Refuse what only a store can do that sees all messages of a queue."""
+    if send.replace is not None or send.unique_for:
+        raise NotHere(
+            f"replace= and unique_for= do not work {where}: send it with road.send, on a road on "
+            "PostgreSQL or SQLite"
+        )
 
 
 def _conflict(send: Send, answer: Accepted) -> Conflict:

@@ -1,13 +1,16 @@
 """Registering functions as handlers of queues, or to be called by a timetable."""
 
+import inspect
 from collections.abc import Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, NotOnRabbitMQ
 from postroad.model.ticks import Missed, Schedule
 from postroad.ports.clock import Clock
+from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
 from postroad.transports.call_plan import CallPlan, plan_call
@@ -16,8 +19,10 @@ from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
 from postroad.verbs.handler_options import HandlerOptions, function_place, handler_policy
+from postroad.verbs.jobs import NOT_HERE
 from postroad.verbs.providing import Providers
 
+H = TypeVar("H", bound=Callable[..., Any])
 G = TypeVar("G", bound=Callable[..., object])
 
 
@@ -73,11 +78,26 @@ class Registry:
 
         return register
 
+    def around(self, hook: H) -> H:
+        """Put an async context manager, or an async generator that yields once, around each try of
+        a handler. It gets the message; what the handler raises passes through it."""
+        if inspect.isasyncgenfunction(hook):
+            self.functions.around.append(asynccontextmanager(hook))
+        elif inspect.iscoroutinefunction(hook) or not callable(hook):
+            raise BadInput(
+                f"around({hook!r:.60}): give a function that returns an async context manager, or "
+                "an `async def` that takes the message and has one `yield`"
+            )
+        else:
+            self.functions.around.append(hook)
+        return hook
+
     def adopt(self, other: "Registry") -> None:
         """Add everything that another registry has. What is sent to its handlers by their names
         goes this registry's way."""
         for name, handler in other.functions.handlers.items():
             self._add(name, handler, other.plans[name])
+        self.functions.around += other.functions.around
         self.providers.adopt(other.providers)
         other.home.host = self.home
         self.timetables += other.timetables
@@ -94,10 +114,14 @@ class Registry:
         entries = [replace(entry) for entry in self.timetables]
         return Scheduler(store, clock, entries, drafting, log)
 
-    def check(self) -> None:
-        """Raise BadInput for a handler with a parameter that nobody can give."""
+    def check(self, store: object) -> None:
+        """Raise BadInput for a handler with a parameter that nobody can give, or with results that
+        this store cannot keep."""
         for name, plan in self.plans.items():
             self.providers.check(name, plan.wanted)
+        handlers = self.functions.handlers.values()
+        if any(one.policy.result_ttl_ms for one in handlers) and not isinstance(store, JobOutputs):
+            raise NotOnRabbitMQ(NOT_HERE)
 
     def _add(self, name: str, handler: Handler, plan: CallPlan) -> None:
         if name in self.functions.handlers:

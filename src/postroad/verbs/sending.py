@@ -30,12 +30,11 @@ from postroad.ports.store import Store
 from postroad.ports.transport import Admits, Transport, Vets
 from postroad.ports.usage import CountedKind
 from postroad.transports.channels import ChannelTransport
-from postroad.transports.handler import HandlerTransport
 from postroad.verbs.addressing import Addressing, check_named
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import AttachmentHolds
-from postroad.verbs.known_queues import check_names
-from postroad.verbs.receipts import HandedOver, Receipt, receipts_of
+from postroad.verbs.known_queues import check_names, local_of
+from postroad.verbs.receipts import HandedOver, JobReads, Receipt, check_plain, receipts_of
 
 T = TypeVar("T")
 Sends = Sequence[Send | tuple[str, object]]
@@ -63,6 +62,9 @@ class SendOptions(TypedDict, total=False):
     credential: str
     check: bool
     zone: str
+    replace: str | None
+    at_most: Duration
+    unique_for: Duration
 
 
 class Sending:
@@ -86,6 +88,8 @@ class Sending:
         self._queues: dict[tuple[str, str], Queue] = {}
         self._far = store if isinstance(store, HandsOver) else None  # 3 µs to ask
         self.ids = IdSequence(0)
+        self.jobs: JobReads | None = None
+        """What receipts ask for results."""
         self._intake: Intake | None = None
 
     def open(self, owner: int) -> None:
@@ -133,7 +137,7 @@ class Sending:
             return HandedOver(to_text(drafted.id), send.queue)
         if await store.put(drafted):
             return Receipt(to_text(drafted.id), send.queue)
-        return receipts_of([send], await intake.put([drafted]))[0]
+        return receipts_of([send], await intake.put([drafted]), self.jobs)[0]
 
     async def send_many(self, sends: Sends) -> list[Receipt]:
         """Store many messages in one transaction."""
@@ -161,7 +165,7 @@ class Sending:
             ]
             await self._hold(asked, drafts)
             try:
-                return receipts_of(asked, await intake.put(drafts))
+                return receipts_of(asked, await intake.put(drafts), self.jobs)
             except QueueGone:
                 gone += 1
                 if gone > GONE_MAX:
@@ -210,7 +214,7 @@ class Sending:
     async def _settled(self, send: Send, answer: Answers) -> Receipt | PostroadError:
         try:
             try:
-                return receipts_of([send], await answer)[0]
+                return receipts_of([send], await answer, self.jobs)[0]
             except QueueGone:
                 self._forget([send])
                 return (await self._send_many([send]))[0]
@@ -237,6 +241,7 @@ class Sending:
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
+        check_plain(send, "with send_in")
         self.allowance.sends((send.tenant,))
         await self._check((send,))
         (send,) = await self._addressing.routed((send,))
@@ -246,7 +251,8 @@ class Sending:
             drafted = self._draft(send, found, self._store.clock.now_ms())
             await AttachmentHolds(self._store).hold_in(self._store, connection, send, drafted)
             try:
-                return receipts_of([send], await self._store.send_in(connection, [drafted]))[0]
+                stored = await self._store.send_in(connection, [drafted])
+                return receipts_of([send], stored, self.jobs)[0]
             except QueueGone:
                 gone += 1
                 if gone > GONE_MAX:
@@ -280,6 +286,8 @@ class Sending:
         return self._drafted(send, queue, now_ms)
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
+        if self._far is not None:
+            check_plain(send, "on RabbitMQ")
         return draft(send, queue, self.ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
@@ -384,11 +392,3 @@ class Sending:
 def with_trace(send: Send, carried: Mapping[str, str]) -> Send:
     """Add the sender's trace headers, so that tries can be linked to them."""
     return replace(send, headers={**(send.headers or {}), **carried}) if carried else send
-
-
-def local_of(transports: Mapping[str, Transport]) -> HandlerTransport:
-    """The transport of the handlers in this process."""
-    local = transports[HandlerTransport.name]
-    if not isinstance(local, HandlerTransport):  # pragma: no cover - a road has its own
-        raise TypeError(local)
-    return local

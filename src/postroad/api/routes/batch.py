@@ -45,6 +45,7 @@ class LineAnswer(Struct, frozen=True, omit_defaults=True):
     id: str = ""
     queue: str = ""
     duplicate: bool = False
+    earlier: str = ""
     problem: Problem | None = None
 
 
@@ -192,7 +193,7 @@ async def store(here: Context, tenant: str, lines: Sequence[tuple[int, bytes]]) 
 def _line(number: int, said: Receipt | PostroadError) -> LineAnswer:
     if isinstance(said, Receipt):
         status = 200 if said.duplicate else 201
-        return LineAnswer(number, status, said.id, said.queue, said.duplicate)
+        return LineAnswer(number, status, said.id, said.queue, said.duplicate, said.earlier)
     told = problem(said)
     return LineAnswer(number, told.status, problem=told)
 

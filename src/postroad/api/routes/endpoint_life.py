@@ -35,6 +35,7 @@ class RulesRequest(Struct, frozen=True, forbid_unknown_fields=True):
     disable_after_s: Seconds | UnsetType = UNSET
     hold_for_s: Seconds | UnsetType = UNSET
     hold_max: Annotated[int, Meta(ge=0, le=1 << 40)] | UnsetType = UNSET
+    dead_every_s: Seconds | UnsetType = UNSET
     drain: Rate | UnsetType = UNSET
     everywhere: Everywhere = False
 

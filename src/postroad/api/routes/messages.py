@@ -27,7 +27,8 @@ WAIT_S: Final = 10.0
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A message to be sent: `body` is any JSON; `body_base64` is for other bytes. A text message or
     a mail has its `credential`. With `check` the message is refused if its server has no address
-    now. Allowed hours go by its recipient's `zone`."""
+    now. Allowed hours go by its recipient's `zone`. With `replace` it takes the place of an
+    earlier one of that key, for `at_most` so long; with `unique_for` it is sent once in so long."""
 
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw | UnsetType = UNSET
@@ -42,6 +43,9 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     credential: Name = ""
     check: bool = False
     zone: Id = ""
+    replace: GivenKey | None = None
+    at_most: Annotated[float, Meta(ge=0)] = 0.0
+    unique_for: Annotated[float, Meta(ge=0)] = 0.0
 
 
 class CancelRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +84,9 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
         credential=asked.credential,
         check=asked.check,
         zone=asked.zone,
+        replace=asked.replace,
+        at_most=asked.at_most,
+        unique_for=asked.unique_for,
     )
 
 
@@ -110,7 +117,8 @@ async def send(
     (receipt,) = await here.admission.store(tenant, 1, work)
     here.meter.accepted(int(not receipt.duplicate))
     headers = {"location": f"/v1/messages/{receipt.id}"}
-    return Response(receipt, status=200 if receipt.duplicate else 201, headers=headers)
+    told = Receipt(receipt.id, receipt.queue, receipt.duplicate)
+    return Response(told, status=200 if receipt.duplicate else 201, headers=headers)
 
 
 @fetch("/v1/messages/{id}", scope=Scope.read)
@@ -137,10 +145,13 @@ async def cancel(
     request: Request,
     id: str,  # noqa: A002
     wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S,
+    *,
+    running: bool = False,
 ) -> Cancelled:
-    """Cancel a message: after `cancelled` no try of it starts."""
+    """Cancel a message: after `cancelled` no try of it starts. With `running` a job that runs is
+    stopped."""
     road, tenant = request.road, request.tenant
-    answer = await road.cancel(id, tenant=tenant, wait=wait_s)
+    answer = await road.cancel(id, running=running, tenant=tenant, wait=wait_s)
     if answer.state is CancelState.unknown:
         raise UnknownMessage(f"this road knows no message {id} of tenant {tenant!r}")
     if answer.state is CancelState.final:

@@ -1,7 +1,7 @@
 """The bell of the fleet: rings in this process at once, to the others by NOTIFY."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -20,6 +20,8 @@ GATHER_MS: Final = 5
 """Rings for other processes are gathered for so long. Sent inside the accepting transaction, each
 would hold PostgreSQL's one lock on notifications until the disk has answered."""
 PAYLOAD_BYTES_MAX: Final = 7_500
+ENDED_MAX: Final = 300
+"""Ids in one payload, at most 20 characters each."""
 RUNGS_MAX: Final = 8
 """A lane with rings for more rungs than this is looked at whole."""
 RETRY_MS: Final = 1_000
@@ -37,6 +39,8 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     probe: int = 0
     own: bool = False
     """Campaigns or replays have work."""
+    ended: list[int] = field(default_factory=list)
+    """Jobs that ended, of handlers whose results are kept."""
     hub: bool = False
     """A process asks whether the hub is alive, or has taken its place."""
 
@@ -69,6 +73,7 @@ class FleetBell(LocalBell):
         self._floors = floors
         self._tasks = tasks
         self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
+        self._ended: list[int] = []
         self._expiry_ms = 0
         self._expiry_told_ms = 0
         self._flushing: asyncio.Task[None] | None = None
@@ -111,6 +116,13 @@ class FleetBell(LocalBell):
             self._expiry_ms = self._expiry_told_ms = at_ms
             self._flush_soon()
 
+    def ring_ended(self, numbers: Iterable[int]) -> None:
+        """Wake those who wait for the end of messages, here and in other processes."""
+        told = list(numbers)
+        self._wake(told)
+        self._ended += told
+        self._flush_soon()
+
     def ring_lanes(self) -> None:
         """Make the owners here look at all their lanes, some at a time where there are many: a ring
         may have been lost."""
@@ -131,6 +143,7 @@ class FleetBell(LocalBell):
         self._ring_here([Ring(None, 0, 0, n, now_ms) for n in range(LAST_POLLED_LEVEL + 1)])
         self.ring_lanes()
         super().ring_expiry(now_ms)
+        self._wake(list(self._waits))
         for event in [event for events in self.readers.values() for event in events]:
             event.set()
         self._arrived()
@@ -158,6 +171,7 @@ class FleetBell(LocalBell):
             self.on_hub()
         if not own:
             self._ring_here(notice.rings)
+            self._wake(notice.ended)
             if notice.expiry:
                 super().ring_expiry(notice.expiry)
         return notice.probe
@@ -175,7 +189,7 @@ class FleetBell(LocalBell):
     async def _flush(self) -> None:
         try:
             await self._clock.sleep(GATHER_MS / 1000)
-            while self._outgoing or self._expiry_ms:
+            while self._outgoing or self._expiry_ms or self._ended:
                 await self._send_gathered()
         finally:
             self._flushing = None
@@ -183,8 +197,9 @@ class FleetBell(LocalBell):
     async def _send_gathered(self) -> None:
         rings, self._outgoing = list(self._outgoing.values()), {}
         expiry_ms, self._expiry_ms = self._expiry_ms, 0
+        ended, self._ended = self._ended, []  # who waits looks again by himself if these are lost
         try:
-            for payload in payloads(rings, expiry_ms):
+            for payload in payloads(rings, expiry_ms, ended):
                 _ = await self._send(payload)  # NOTIFY answers nothing
         except StoreError:
             if self._closed:
@@ -201,7 +216,7 @@ class FleetBell(LocalBell):
             await self._flushing
 
 
-def payloads(rings: list[Ring], expiry_ms: int) -> list[str]:
+def payloads(rings: list[Ring], expiry_ms: int, ended: Sequence[int] = ()) -> list[str]:
     """Rings for other processes, in payloads that NOTIFY accepts."""
     rungs: dict[int, int] = {}
     for ring in rings:
@@ -214,5 +229,9 @@ def payloads(rings: list[Ring], expiry_ms: int) -> list[str]:
     sent = [ring for ring in rings if ring.recall or ring.lane not in whole] + [*whole.values()]
     size = max(1, PAYLOAD_BYTES_MAX // 120)
     pieces = [sent[start : start + size] for start in range(0, len(sent), size)] or [[]]
+    if not rings and not expiry_ms:
+        pieces = []
     notices = [Notice(piece, expiry_ms if n == 0 else 0) for n, piece in enumerate(pieces)]
+    starts = range(0, len(ended), ENDED_MAX)
+    notices += [Notice(ended=list(ended[start : start + ENDED_MAX])) for start in starts]
     return [msgspec.json.encode(notice).decode() for notice in notices]

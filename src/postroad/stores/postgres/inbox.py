@@ -10,11 +10,13 @@ from msgspec import Struct, field
 
 from postroad.model.entities import Accepted, Draft, Queue, QueueSpec, digest_of
 from postroad.model.errors import NotOpen, StoreUnavailable
+from postroad.model.replacing import KEPT_MS
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
-from postroad.stores.postgres.connections import StoreConnection
+from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw, StoreConnection
+from postroad.stores.postgres.replacing import REPLACING, ReplacingBatch
 
 T = TypeVar("T")
 ROWS_MAX: Final = 2_000
@@ -96,6 +98,7 @@ class AcceptBatch:
             [place_of[n] for n in firsts],
             [self.drafts[n].key for n in firsts],
             [self._digests[n] for n in firsts],
+            [self.drafts[n].key_ms or KEPT_MS for n in firsts],
         )
 
     def answers(self, seen: Sequence[tuple[int, int, str]]) -> list[Accepted]:
@@ -155,7 +158,7 @@ class Gathering:
     async def put(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Hand drafts over; the answers come after the commit."""
         answers: asyncio.Future[list[Accepted]] = asyncio.get_running_loop().create_future()
-        ordered = any(draft.order_group for draft in drafts)
+        ordered = any(draft.order_group or draft.replace for draft in drafts)
         self._waiting.append(Handed(drafts, answers, ordered))
         self._start()
         return await answers
@@ -267,8 +270,25 @@ class PostgresInbox(PostgresBase):
         return answers
 
     async def _store(self, line: StoreConnection, batch: AcceptBatch) -> list[Accepted]:
+        if any(draft.replace for draft in batch.drafts):
+            return await self._store_replacing(line, batch.drafts)
         text = await self._one(line, "accept", "accept", *batch.columns())
         return batch.answers(self._read_answer(text, TOOK).seen)
+
+    async def _store_replacing(
+        self, line: StoreConnection, drafts: Sequence[Draft]
+    ) -> list[Accepted]:
+        """Store drafts of which some replace earlier ones, in one transaction."""
+        self._check_open()
+        asked = ReplacingBatch(drafts)
+
+        async def work(raw: Raw) -> tuple[AcceptBatch, str]:
+            said = await raw.fetchval(QUERIES["replace_keys"], *asked.columns(), timeout=ANSWER_S)
+            batch = AcceptBatch(asked.stored(self._read_answer(said, REPLACING).said))
+            return batch, await raw.fetchval(QUERIES["accept"], *batch.columns(), timeout=ANSWER_S)
+
+        batch, text = await line.together("accept", work)
+        return asked.answers(batch.drafts, batch.answers(self._read_answer(text, TOOK).seen))
 
     async def close(self) -> None:
         """Finish what was handed over, then close."""

@@ -8,11 +8,21 @@ from msgspec import Struct, field
 
 from postroad.model.batch import MARK
 from postroad.model.decide import Move
-from postroad.model.record import LaneChange, QueueChange, Record, Recorded, Result
+from postroad.model.record import (
+    LaneChange,
+    QueueChange,
+    Record,
+    Recorded,
+    Result,
+    ended_jobs,
+    kept_bodies,
+    kept_results,
+)
 from postroad.model.states import NEVER
 from postroad.stores.postgres.base import StoreAnswer, decoder, literal, once
 from postroad.stores.postgres.batches import PostgresBatches
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw
+from postroad.stores.postgres.job_outputs import output_columns
 from postroad.stores.postgres.webhooks import note_columns
 
 UNCERTAIN_LEVEL: Final = -1
@@ -78,7 +88,7 @@ class PostgresRecording(PostgresBatches):
         notes = note_columns(record.results)
         query = "record_noted" if notes else "record"
         values = (record.owner, *batch.columns(), *notes)
-        kept = [r for r in record.results if r.keep_ms]
+        kept = [r for r in record.results if r.keep]
         members = [r for r in record.results if MARK in r.message.headers]
         if members and not (kept or notes):
             query, values = "record_members", (*values, *_ended(members))
@@ -87,6 +97,8 @@ class PostgresRecording(PostgresBatches):
         else:
             text, touched = await self._one(self._write, "record", query, *values), []
         answer = self._read_answer(text, APPLIED)
+        if kept and (ended := ended_jobs(kept)):
+            self.bell.ring_ended(ended)
         if members:
             self.batches_touched(touched or answer.batches)
         lanes = zip(batch.lanes, answer.held, strict=True)
@@ -99,14 +111,19 @@ class PostgresRecording(PostgresBatches):
         query: str,
         values: tuple[object, ...],
     ) -> tuple[str, list[int]]:
-        """Keep bodies before the record deletes their messages, and count members of batches after
-        it, in its transaction."""
+        """Keep bodies before the record deletes their messages, and what handlers returned, and
+        count members of batches after it, in its transaction."""
         self._check_open()
         now_ms = self.clock.now_ms()
-        ids, ends = [r.message.id for r in kept], [now_ms + r.keep_ms for r in kept]
+        bodies = kept_bodies(kept, now_ms)
+        ids, ends = [number for number, _ in bodies], [end for _, end in bodies]
+        results = output_columns(kept_results(kept, now_ms))
 
         async def work(raw: Raw) -> tuple[str, list[int]]:
-            await raw.execute(QUERIES["keep_bodies"], ids, ends)
+            if bodies:
+                await raw.execute(QUERIES["keep_bodies"], ids, ends)
+            if results:
+                await raw.execute(QUERIES["outputs_put"], *results)
             text: str = await raw.fetchval(QUERIES[query], *values, timeout=ANSWER_S)
             if not members:
                 return text, []

@@ -8,6 +8,7 @@ from postroad.stores.postgres.erasing import PostgresErasing
 from postroad.stores.postgres.events import PostgresEvents
 from postroad.stores.postgres.feeds import PostgresFeeds
 from postroad.stores.postgres.insight import PostgresInsight
+from postroad.stores.postgres.job_outputs import PostgresJobOutputs
 from postroad.stores.postgres.leases import PostgresLeases
 from postroad.stores.postgres.listing import PostgresListing
 from postroad.stores.postgres.mailboxes import PostgresMailboxes
@@ -41,6 +42,7 @@ class PostgresStore(
     PostgresRollups,
     PostgresListing,
     PostgresBodies,
+    PostgresJobOutputs,
     PostgresRecipients,
     PostgresTicks,
     AuditTable,

@@ -140,7 +140,7 @@ def _first_use(db: Database, draft: Draft) -> Accepted | None:
     row = db.one("key_find", draft.queue, draft.key, draft.accepted_at_ms)
     if row is not None:
         return Accepted(row[0], duplicate=row[1] == digest, conflict=row[1] != digest)
-    expires_ms = draft.accepted_at_ms + KEY_TTL_MS
+    expires_ms = draft.accepted_at_ms + (draft.key_ms or KEY_TTL_MS)
     db.run("key_insert", draft.queue, draft.key, draft.id, digest, expires_ms)
     return None
 

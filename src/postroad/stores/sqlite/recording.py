@@ -2,10 +2,19 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import astuple
+
 from postroad.model.batch import MARK
 from postroad.model.block import Block
 from postroad.model.decide import Move
-from postroad.model.record import LaneChange, Record, Recorded, Result
+from postroad.model.record import (
+    LaneChange,
+    Record,
+    Recorded,
+    Result,
+    kept_bodies,
+    kept_results,
+)
 from postroad.model.states import State
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite.batches import CANCELLED, DEAD, DELIVERED, end_members
@@ -22,8 +31,9 @@ def record(db: Database, batch: Record, now_ms: int) -> Recorded:
     epochs = _epochs(db, batch)
     current = [r for r in batch.results if epochs.get(r.message.lane) == r.epoch]
     late = [r for r in batch.results if epochs.get(r.message.lane) != r.epoch]
-    if kept := [(r.message.id, now_ms + r.keep_ms) for r in batch.results if r.keep_ms]:
-        db.many("body_keep", kept)
+    if kept := [r for r in batch.results if r.keep]:
+        db.many("body_keep", kept_bodies(kept, now_ms))
+        db.many("output_put", [astuple(one) for one in kept_results(kept, now_ms)])
     _deliver(db, [r for r in current if r.move is Move.deliver], now_ms)
     _fail(db, [r for r in current if r.move is not Move.deliver], now_ms)
     for result in late:

@@ -18,6 +18,7 @@ from postroad.model.record import (
     Swept,
     View,
     Want,
+    ended_jobs,
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
@@ -34,6 +35,7 @@ from postroad.stores.sqlite import (
     inbox,
     leases,
     recording,
+    replacing,
     upkeep,
 )
 from postroad.stores.sqlite.base import SqliteBase
@@ -46,6 +48,7 @@ from postroad.stores.sqlite.erasing import SqliteErasing
 from postroad.stores.sqlite.events import SqliteEvents
 from postroad.stores.sqlite.feeds import SqliteFeeds
 from postroad.stores.sqlite.insight import SqliteInsight
+from postroad.stores.sqlite.job_outputs import SqliteJobOutputs
 from postroad.stores.sqlite.joining import SqliteJoining
 from postroad.stores.sqlite.listing import SqliteListing
 from postroad.stores.sqlite.mailboxes import SqliteMailboxes
@@ -76,7 +79,13 @@ class SqliteInbox(SqliteBase):
 
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store all in one transaction, then answer."""
-        answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
+        if any(draft.replace for draft in drafts):
+            now_ms = self.clock.now_ms()
+            answers = await self.write(
+                "accept", lambda db: replacing.accept(db, drafts, now_ms), durable=True
+            )
+        else:
+            answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)
         soonest = min((draft.expires_at_ms for draft in drafts), default=NEVER)
         if soonest < NEVER:
             self.bell.ring_expiry(soonest)
@@ -119,7 +128,10 @@ class SqliteLeases(SqliteBase):
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction, fenced."""
         now_ms = self.clock.now_ms()
-        return await self.write("record", lambda db: recording.record(db, record, now_ms))
+        recorded = await self.write("record", lambda db: recording.record(db, record, now_ms))
+        if kept := [r for r in record.results if r.keep]:
+            self.bell.ring_ended(ended_jobs(kept))
+        return recorded
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
         """Give lanes back; answers when each level of them is ready next."""
@@ -200,12 +212,14 @@ class SqliteBatches(BatchTables, SqliteBase):
 class SqliteControl(SqliteBase):
     """Cancel, pause, resume, unblock."""
 
-    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+    async def cancel(
+        self, tenant: str, ids: Sequence[int], *, running: bool = False
+    ) -> dict[int, CancelState]:
         """Cancel what nobody owns; ask the owners of the rest."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "cancel",
-            lambda db: {n: control.cancel(db, tenant, n, now_ms) for n in ids},
+            lambda db: {n: control.cancel(db, tenant, n, now_ms, running=running) for n in ids},
             durable=True,
         )
 
@@ -268,6 +282,7 @@ class SqliteStore(
     SqliteRollups,
     SqliteListing,
     SqliteBodies,
+    SqliteJobOutputs,
     SqliteRecipients,
     SqlitePacing,
     SqliteTicks,

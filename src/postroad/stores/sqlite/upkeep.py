@@ -65,6 +65,7 @@ def retain(db: Database, now_ms: int, history_ms: int, dead_ms: int, limit: int)
     ticks = db.changed("ticks_retain", now_ms - history_ms, limit)
     tries = db.changed("tries_retain", now_ms - history_ms, limit)
     bodies = db.changed("bodies_retain", now_ms, limit)
+    bodies += db.changed("outputs_retain", now_ms, limit)
     db.run("forget_idle", now_ms - DAY_MS)
     keys += db.changed("event_keys_retain", now_ms, limit)
     # Their keys hold for a day.

@@ -3,7 +3,11 @@
 -- name: accept
 -- Store drafts; returns which idempotency keys were used before, and whom to ring.
 select postroad.accept($1, $2, $3, $4, $5, $6, $7::text::bigint[], $8::text::int[], $9, $10::text::bigint[],
-  $11::text::bigint[], $12, $13, $14, $15, $16, $17, $18)
+  $11::text::bigint[], $12, $13, $14, $15, $16, $17, $18, $19)
+
+-- name: replace_keys
+-- Cancel earlier messages with these keys that have not started.
+select postroad.replace_keys($1, $2, $3, $4, $5, $6, $7)
 
 -- name: arrive
 -- Store messages inside the caller's own transaction; the ring is heard if it commits.

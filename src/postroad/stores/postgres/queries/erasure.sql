@@ -117,6 +117,10 @@ delete from postroad.idempotency where message_id in (select value::bigint from 
 -- Delete the bodies of delivered messages.
 delete from postroad.kept_body where id in (select value::bigint from json_array_elements_text($1::json))
 
+-- name: erase_named_outputs
+-- Delete what jobs gave.
+delete from postroad.job_output where id in (select value::bigint from json_array_elements_text($1::json))
+
 -- name: erase_history
 -- Delete finished messages, also out of batches; returns how many.
 select postroad.erase_history(array(select value::bigint from json_array_elements_text($1::json)))
@@ -137,6 +141,13 @@ delete from postroad.idempotency
 delete from postroad.kept_body
  where id in (
    select b.id from postroad.queue q join postroad.kept_body b on b.queue_id = q.id
+    where q.tenant = $1 and ($2::text = '' or q.name = $2) and b.id < $3 limit $4)
+
+-- name: erase_job_output
+-- Delete what jobs gave.
+delete from postroad.job_output
+ where (id, kind) in (
+   select b.id, b.kind from postroad.queue q join postroad.job_output b on b.queue_id = q.id
     where q.tenant = $1 and ($2::text = '' or q.name = $2) and b.id < $3 limit $4)
 
 -- name: erase_broker_message

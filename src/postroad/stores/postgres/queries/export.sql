@@ -57,6 +57,17 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name 
         or n.id in (select message_id from postroad.message_recipient where recipient = $2))) or n.id = (select max(id) from next)
  order by k1, k2
 
+-- name: export_job_output
+-- Walk over what jobs gave.
+with next as materialized (select * from postroad.job_output where (id, kind) > ($3::bigint, $4::bigint) order by id, kind limit $5)
+select n.id as k1, n.kind as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2)), false) as meant, n.id, q.name as queue,
+       case n.kind when 0 then 'progress' else 'result' end as output, n.ends_at, n.body
+  from next n left join postroad.queue q on q.id = n.queue_id
+ where (q.tenant = $1 and ($2::text = '' or q.name = $2
+        or n.id in (select message_id from postroad.message_recipient where recipient = $2))) or n.id = (select max(id) from next)
+ order by k1, k2
+
 -- name: export_kept_body
 -- Walk over bodies of delivered messages.
 with next as materialized (select * from postroad.kept_body where id > $3 and $4::bigint >= 0 order by id limit $5)

@@ -92,8 +92,8 @@ class StateBatch:
         self._name(m.id, m.queue, m.headers)
         row = (m.id, m.queue, m.accepted_at_ms, self._now_ms, m.level, m.attempts + 1)
         self._add("history_insert", *row, result.took_ms)
-        if result.keep_ms:
-            ends_at_ms = self._now_ms + result.keep_ms
+        if result.keep and result.keep.body_ms:
+            ends_at_ms = self._now_ms + result.keep.body_ms
             self._add("body_insert", m.id, m.queue, result.priority, m.headers, m.body, ends_at_ms)
         self._add("dead_delete", m.id)
         self._add("message_delete", m.id)

@@ -100,6 +100,10 @@ delete from idempotency where message_id in (select value from json_each(?1))
 -- Delete the bodies of delivered messages.
 delete from kept_body where id in (select value from json_each(?1))
 
+-- name: erase_named_outputs
+-- Delete what jobs gave.
+delete from job_output where id in (select value from json_each(?1))
+
 -- name: erase_history
 -- Delete finished messages.
 delete from history where id in (select value from json_each(?1)) returning id, queue_id
@@ -120,6 +124,13 @@ delete from idempotency
 delete from kept_body
  where id in (
    select b.id from queue q join kept_body b on b.queue_id = q.id
+    where q.tenant = ?1 and (?2 = '' or q.name = ?2) and b.id < ?3 limit ?4)
+
+-- name: erase_job_output
+-- Delete what jobs gave.
+delete from job_output
+ where (id, kind) in (
+   select b.id, b.kind from queue q join job_output b on b.queue_id = q.id
     where q.tenant = ?1 and (?2 = '' or q.name = ?2) and b.id < ?3 limit ?4)
 
 -- name: erase_broker_message

@@ -53,6 +53,17 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2
         or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
 
+-- name: export_job_output
+-- Walk over what jobs gave.
+with next as materialized (select * from job_output where (id, kind) > (?3, ?4) order by id, kind limit ?5)
+select n.id as k1, n.kind as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue,
+       case n.kind when 0 then 'progress' else 'result' end as output, n.ends_at, n.body
+  from next n left join queue q on q.id = n.queue_id
+ where (q.tenant = ?1 and (?2 = '' or q.name = ?2
+        or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
+ order by k1, k2
+
 -- name: export_kept_body
 -- Walk over bodies of delivered messages.
 with next as materialized (select * from kept_body where id > ?3 and ?4 >= 0 order by id limit ?5)

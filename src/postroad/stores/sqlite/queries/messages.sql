@@ -54,3 +54,17 @@ update message set marks = marks + 1 where id = ?1
 -- name: unmark
 -- Take back the count of a start that ended without a lost lease.
 update message set marks = max(0, marks - 1) where id = ?1
+
+-- name: replaced_find
+-- Find the message that was last sent with a key to be replaced by, and when the first of them was sent.
+select message_id, digest from idempotency where queue_id = ?1 and key = ?2
+
+-- name: replaced_note
+-- Note which message a key is replaced by next.
+insert into idempotency (queue_id, key, message_id, digest, expires_at) values (?1, ?2, ?3, ?4, ?5)
+on conflict (queue_id, key) do update
+   set message_id = excluded.message_id, digest = excluded.digest, expires_at = max(expires_at, excluded.expires_at)
+
+-- name: replaceable
+-- Read where a message waits, and whether it was tried.
+select rung_id, place, due, attempts, marks from message where id = ?1

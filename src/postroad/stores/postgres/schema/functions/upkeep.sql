@@ -100,6 +100,7 @@ declare
   v_edge bigint := v_now - p_history_ms;
   v_gone int;
   v_bodies int;
+  v_outputs int;
   v_dead bigint[];
 begin
   perform set_config('synchronous_commit', 'off', true);
@@ -123,5 +124,8 @@ begin
   delete from kept_body where id in (
     select id from kept_body where ends_at <= v_now order by ends_at limit p_limit);
   get diagnostics v_bodies = row_count;
-  return v_gone + cardinality(v_dead) + v_bodies;
+  delete from job_output where (id, kind) in (
+    select id, kind from job_output where ends_at <= v_now order by ends_at limit p_limit);
+  get diagnostics v_outputs = row_count;
+  return v_gone + cardinality(v_dead) + v_bodies + v_outputs;
 end $$;

@@ -1,0 +1,38 @@
+"""`postroad message result`."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import msgspec
+from click.exceptions import Exit
+
+from postroad.cli.command import Invocation, MessageId
+from postroad.cli.options import Option
+from postroad.remote.api_request import part
+
+ASK_S = 30.0
+"""How long one request waits; then the next one is made."""
+
+
+def result(
+    call: Invocation,
+    id: MessageId,  # noqa: A002
+    wait: Annotated[
+        timedelta, Option(help="Wait so long for its end, as 30s or 5m.")
+    ] = timedelta(),
+) -> None:
+    """Print what a job returned, as JSON. It fails if the job is dead or cancelled, has not ended
+    yet, or keeps no result."""
+    left_s = wait.total_seconds()
+    while True:
+        asked = {"wait_s": min(left_s, ASK_S)}
+        said = call.ask("GET", f"/v1/messages/{part(id)}/result", asked)
+        left_s -= ASK_S
+        if left_s <= 0 or said["state"] in ("delivered", "dead", "cancelled"):
+            break
+    if said["state"] == "delivered" and said.get("kept"):
+        call.reply(said, msgspec.json.encode(said.get("result")).decode())
+        return
+    why = said.get("error") or ("no result is kept" if said["state"] == "delivered" else "")
+    call.reply(said, f"{said['id']}: {said['state']}{': ' if why else ''}{why}")
+    raise Exit(1)

@@ -1,0 +1,41 @@
+"""What jobs give: results, and how far they have come."""
+
+from collections.abc import Sequence
+
+from postroad.model.job_output import JobOutput, NamedOutput, OutputKind
+from postroad.stores.postgres.base import PostgresBase
+
+
+class PostgresJobOutputs(PostgresBase):
+    """Stores and reads what jobs give."""
+
+    async def put_outputs(self, outputs: Sequence[JobOutput]) -> None:
+        """Store them; the newest of a job and kind stands."""
+        self._check_open()
+        # It gives no rows.
+        _ = await self._side.rows("jobs", "outputs_put", output_columns(outputs))
+
+    async def output_of(self, tenant: str | None, number: int, kind: OutputKind) -> bytes | None:
+        """What a job gave, unless its time is over."""
+        self._check_open()
+        rows = await self._side.rows("jobs", "output_of", (tenant, number, kind))
+        return bytes(rows[0][0]) if rows else None
+
+    async def newest_progress(self, tenant: str | None, limit: int) -> list[NamedOutput]:
+        """The progress of the jobs that reported last."""
+        self._check_open()
+        rows = await self._lists.rows("jobs", "outputs_newest", (tenant, limit))
+        return [NamedOutput(*row) for row in rows]
+
+
+def output_columns(outputs: Sequence[JobOutput]) -> tuple[list[object], ...]:
+    """The columns of `outputs_put`; none where there is nothing to put."""
+    if not outputs:
+        return ()
+    return (
+        [one.id for one in outputs],
+        [one.kind for one in outputs],
+        [one.queue for one in outputs],
+        [one.ends_at_ms for one in outputs],
+        [one.body for one in outputs],
+    )

@@ -1,0 +1,150 @@
+"""Jobs: wait for their ends, and read what they gave."""
+
+import asyncio
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from postroad.model.durations import CENTURY_S, Duration, seconds_of
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import (
+    BadInput,
+    NotOnRabbitMQ,
+    UnknownMessage,
+)
+from postroad.model.facts import MessageFacts
+from postroad.model.ids import to_number
+from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
+from postroad.model.job_output import OutputKind
+from postroad.model.states import State
+from postroad.ports.job_outputs import JobOutputs
+from postroad.ports.store import Store
+from postroad.verbs.bounding import bounded
+
+LOOK_S: Final = 5.0
+"""Who waits looks again after so long: a ring may be lost, and not every end is rung for."""
+LOOK_DEAF_S: Final = 1.0
+"""The same while the bell is down."""
+NOT_HERE: Final = (
+    "results: a road on RabbitMQ keeps none. Have the handler store its result, or use a road on "
+    "PostgreSQL or SQLite"
+)
+
+
+class JobEnd(Struct, frozen=True, omit_defaults=True):
+    """Where a job is. `result` is what its handler returned, if it is `kept`; `reason` and `error`
+    tell why it is dead."""
+
+    id: str
+    queue: str
+    state: str
+    kept: bool = False
+    result: Any = None
+    reason: str = ""
+    error: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is delivered, dead or cancelled."""
+        return self.state in ENDS
+
+
+ENDS: Final = frozenset((State.delivered, State.dead, State.cancelled))
+
+
+@bounded
+class JobVerbs:
+    """Wait for jobs, and read what they gave."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def wait(
+        self,
+        id: str,  # noqa: A002 - the word that receipts use
+        *,
+        timeout: Duration | None = None,  # noqa: ASYNC109 - its end is an answer, not an error
+        tenant: str = DEFAULT_TENANT,
+    ) -> JobEnd:
+        """Wait until a message has ended, at most so long, and tell where it is. Without a timeout
+        it waits for as long as it takes."""
+        clock, number = self._store.clock, to_number(id)
+        until_s = clock.steady_s() + wait_s(timeout)
+        with self._store.bell.waiting(number) as rung:
+            while True:
+                rung.clear()
+                found = await self._look(id, number, tenant)
+                left_s = until_s - clock.steady_s()
+                if found.ended or left_s <= 0:
+                    return found
+                await self._pause(rung, left_s)
+
+    async def result(
+        self,
+        id: str,  # noqa: A002
+        *,
+        timeout: Duration | None = None,  # noqa: ASYNC109
+        tenant: str = DEFAULT_TENANT,
+    ) -> Any:
+        """Wait for a job, and return what its handler returned. Raises JobFailed with its error if
+        it is dead or cancelled, ResultTimeout, or NoResult if nothing is kept."""
+        return result_of(await self.wait(id, timeout=timeout, tenant=tenant))
+
+    async def _pause(self, rung: asyncio.Event, left_s: float) -> None:
+        """Wait for the bell, at most so long."""
+        look_s = LOOK_S if self._store.bell.alive else LOOK_DEAF_S
+        timer = self._store.clock.later(round(min(left_s, look_s) * 1000) + 1, rung.set)
+        try:
+            # Either way the store is asked again.
+            _ = await rung.wait()
+        finally:
+            timer.cancel()
+
+    async def _look(self, id: str, number: int, tenant: str) -> JobEnd:  # noqa: A002
+        store = self._store
+        if not isinstance(store, JobOutputs):
+            raise NotOnRabbitMQ(NOT_HERE)
+        facts = await store.message_facts(tenant, number)
+        if facts is None:
+            raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
+        ended = facts.ended
+        if ended is None:
+            return JobEnd(id, facts.queue.name, State.waiting)
+        if ended.state is State.delivered:
+            body = await store.output_of(tenant, number, OutputKind.result)
+            given = None if body is None else msgspec.json.decode(body)
+            return JobEnd(id, facts.queue.name, State.delivered, body is not None, given)
+        return JobEnd(
+            id, facts.queue.name, ended.state, reason=ended.reason or "", error=_last_error(facts)
+        )
+
+
+def result_of(end: JobEnd) -> Any:
+    """What a job that has ended returned, or the error that says why there is nothing."""
+    if not end.ended:
+        raise ResultTimeout(f"{end.id} has not ended yet: it goes on; ask again, or wait longer")
+    if end.state != State.delivered:
+        why = f" ({end.reason})" if end.reason else ""
+        said = f": {end.error}" if end.error else ""
+        failed = JobFailed(f"{end.id} of {end.queue!r} is {end.state}{why}{said}")
+        failed.state, failed.reason, failed.error = end.state, end.reason, end.error
+        raise failed
+    if not end.kept:
+        raise NoResult(
+            f"{end.id} is delivered, and no result is kept: register {end.queue!r} with result_ttl="
+            ", and ask within that time"
+        )
+    return end.result
+
+
+def wait_s(timeout: Duration | None) -> float:
+    """How many seconds to wait; BadInput if that is no time."""
+    seconds = CENTURY_S if timeout is None else seconds_of(timeout)
+    if not seconds >= 0:
+        raise BadInput(f"timeout={timeout!r}: give seconds or a timedelta, not a negative one")
+    return min(seconds, CENTURY_S)
+
+
+def _last_error(facts: MessageFacts) -> str:
+    return facts.tries[-1].error if facts.tries else ""
