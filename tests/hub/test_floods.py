@@ -115,8 +115,9 @@ HUBS = {
 
 
 @asynccontextmanager
-async def flooding(first: int, payload: bytes) -> AsyncIterator[str]:
-    """A hub that pours out frames, and then stays."""
+async def flooding(first: int, payload: bytes, go: asyncio.Event) -> AsyncIterator[str]:
+    """A hub that pours out frames, the first time when it may, later with its handshake; and then
+    stays."""
     inside: list[asyncio.Task[None] | None] = []
 
     async def serve(reader: StreamReader, writer: StreamWriter) -> None:
@@ -127,12 +128,15 @@ async def flooding(first: int, payload: bytes) -> AsyncIterator[str]:
                 line[18:].strip() for line in head.split(b"\r\n") if b"-key:" in line.lower()
             )
             accept = b64encode(sha1(key + GUID, usedforsecurity=False).digest())
-            writer.write(
+            hello = (
                 b"HTTP/1.1 101 Yes\r\nupgrade: websocket\r\nconnection: upgrade\r\n"
                 b"sec-websocket-accept: " + accept + b"\r\n\r\n"
             )
-            await asyncio.sleep(0.02)  # the client has shaken hands
-            writer.write(frame(first, payload) * COUNT)
+            if not go.is_set():
+                writer.write(hello)
+                hello = b""
+                await go.wait()
+            writer.write(hello + frame(first, payload) * COUNT)
             _ = await reader.read()
         writer.close()
 
@@ -164,9 +168,11 @@ async def test_a_hub_that_floods_its_client_is_hung_up_on_and_dialled_ever_more_
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, waits = counted(monkeypatch, ClientConnection), Waits()
-    async with flooding(*HUBS[name]) as url, asyncio.timeout(60):
+    go = asyncio.Event()
+    async with flooding(*HUBS[name], go) as url, asyncio.timeout(60):
         client = HubClient(url, clock=waits, chance=Always())
         await client.open()
+        go.set()
         while len(waits.asked) < 4:
             await asyncio.sleep(0.01)
         await client.close()

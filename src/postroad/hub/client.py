@@ -221,7 +221,7 @@ class HubClient:
                 return False
             raise
         if isinstance(said, Acked) and said.next is not None:
-            self._on_frame(said.next)
+            _ = self._on_frame(said.next)  # this one was asked for
         return True
 
     def __aiter__(self) -> AsyncIterator[Received]:
@@ -261,7 +261,8 @@ class HubClient:
         body = (said.data or b"") if said.body is None else said.body.encode()
         return Received(said.box, said.id, said.at, body, self)
 
-    def _on_frame(self, said: Said) -> None:
+    def _on_frame(self, said: Said) -> bool:
+        """Whether the hub has sent too much that nobody asked for."""
         match said:
             case MessageFrame(box=box) if box in self._tokens:
                 self._inbox.put(self._received(said))
@@ -277,8 +278,7 @@ class HubClient:
                 self._continue(box)
             case _:
                 self._inbox.stray()  # nobody asked
-        if self._connection is not None and self._inbox.flooded(len(self._tokens)):
-            self._connection.hang_up("the hub sends what nobody asked for")
+        return self._inbox.flooded(len(self._tokens))
 
     def _continue(self, box: str) -> None:
         self._watched.pop(box, None)

@@ -38,9 +38,9 @@ FindAddresses = Callable[[], Awaitable[list[str]]]
 
 class ClientConnection(WSListener):
     """Sends commands and awaits their answers. `on_frame` gets QUOTA, and every frame that answers
-    no command."""
+    no command; it says whether they are too many."""
 
-    def __init__(self, on_frame: Callable[[Said], None], on_lost: Callable[[], None]) -> None:
+    def __init__(self, on_frame: Callable[[Said], bool], on_lost: Callable[[], None]) -> None:
         self._on_frame = on_frame
         self._on_lost = on_lost
         self._open: dict[int, asyncio.Future[Said]] = {}
@@ -53,7 +53,7 @@ class ClientConnection(WSListener):
     async def connect(
         cls,
         url: str,
-        on_frame: Callable[[Said], None],
+        on_frame: Callable[[Said], bool],
         on_lost: Callable[[], None],
         reach: FindAddresses | None = None,
         tls: ssl.SSLContext | None = None,
@@ -151,8 +151,10 @@ class ClientConnection(WSListener):
         except (DecodeError, UnicodeDecodeError, RecursionError):
             self.hang_up("that is no frame of a hub")
             return
-        if isinstance(said, Quota) or not said.n:
-            self._on_frame(said)  # in order: its continue may follow at once
+        unasked = isinstance(said, Quota) or not said.n
+        if unasked and self._on_frame(said):  # in order: its continue may follow at once
+            self.hang_up("the hub sends what nobody asked for")
+            return
         answer = self._open.get(said.n)
         if answer is not None and not answer.done():
             answer.set_result(said)
