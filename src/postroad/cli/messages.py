@@ -180,9 +180,11 @@ def cancel(
     wait: Annotated[
         timedelta, Option(help="Wait so long for the process that may be sending it; 10s.")
     ] = timedelta(seconds=10),
+    running: Annotated[bool, Option("--running", help="Stop the job if it runs.")] = False,
 ) -> None:
     """Cancel a message. Once the answer is `cancelled`, no try of it starts."""
-    said = call.ask("DELETE", f"/v1/messages/{part(id)}", {"wait_s": wait.total_seconds()})
+    asked = {"wait_s": wait.total_seconds()} | ({"running": "true"} if running else {})
+    said = call.ask("DELETE", f"/v1/messages/{part(id)}", asked)
     call.reply(said, f"{said['id']}: {said['state']}")
     if said["state"] == "pending":
         raise Exit(1)

@@ -11,24 +11,41 @@ class Deadlines:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._until: dict[asyncio.Task[None], float] = {}
+        self._until: dict[asyncio.Task[None], tuple[float, int]] = {}
+        """When each is cut, and its message."""
         self._cut: set[asyncio.Task[None]] = set()
+        self._stopped: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
         self._timer_s = 0.0
 
-    def start(self, task: "asyncio.Task[None]", seconds: float, now_s: float) -> None:
+    def start(
+        self, task: "asyncio.Task[None]", seconds: float, now_s: float, number: int = 0
+    ) -> None:
         """A send of this task begins."""
         until_s = now_s + seconds
-        self._until[task] = until_s
+        self._until[task] = (until_s, number)
         if self._timer is None or until_s < self._timer_s:
             self._arm(until_s, seconds)
 
     def extend(self, task: "asyncio.Task[None]", seconds: float) -> None:
         """The send of this task still goes on; it may take so long from now."""
         if task in self._until and task not in self._cut:
-            until_s = self._until[task] = self._clock.steady_s() + seconds
-            if self._timer is None or until_s < self._timer_s:
-                self._arm(until_s, seconds)
+            self._until[task] = (self._clock.steady_s() + seconds, self._until[task][1])
+
+    def stop_try(self, number: int) -> None:
+        """Cut the send of a message now, since it is cancelled."""
+        for task, (_, carried) in self._until.items():
+            if carried == number and task not in self._cut:
+                self._stopped.add(task)
+                self._cut.add(task)
+                task.cancel()
+                return
+
+    def was_stopped(self, task: "asyncio.Task[None]") -> bool:
+        """Whether the send was cut since its message is cancelled; asked once."""
+        stopped = task in self._stopped
+        self._stopped.discard(task)
+        return stopped
 
     def end(self, task: "asyncio.Task[None]") -> bool:
         """The send has ended; True when it was cut, so that its cancellation is ours."""
@@ -36,6 +53,7 @@ class Deadlines:
         if task not in self._cut:
             return False
         self._cut.discard(task)
+        self._stopped.discard(task)
         task.uncancel()
         return True
 
@@ -52,10 +70,10 @@ class Deadlines:
     def _check(self) -> None:
         now_s = self._clock.steady_s()
         self._timer = None
-        for task, until_s in self._until.items():
+        for task, (until_s, _) in self._until.items():
             if until_s <= now_s and task not in self._cut:
                 self._cut.add(task)
                 task.cancel()
-        waiting = [s for task, s in self._until.items() if task not in self._cut]
+        waiting = [s for task, (s, _) in self._until.items() if task not in self._cut]
         if waiting:
             self._arm(min(waiting), min(waiting) - now_s)

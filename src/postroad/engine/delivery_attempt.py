@@ -19,7 +19,7 @@ from postroad.model.errors import BadKey, Shortage, StoreError
 from postroad.model.hours import closed
 from postroad.model.ids import to_text
 from postroad.model.keyring import KeyRing
-from postroad.model.outcome import Outcome, failed, unknown, unreachable
+from postroad.model.outcome import STOPPED, Kind, Outcome, failed, later, unknown, unreachable
 from postroad.model.private_headers import PACKED_MARK, opened
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -90,7 +90,8 @@ class DeliveryAttempt:
         deps = self._deps
         if self._closed is not None:
             return self._closed
-        deps.deadlines.start(task, self._queue.policy.timeout_ms / 1000, started_s)
+        limit_s = self._queue.policy.timeout_ms / 1000
+        deps.deadlines.start(task, limit_s, started_s, self._message.id)
         outcome: Outcome | None = None
         try:
             packed = self._message.headers
@@ -103,16 +104,17 @@ class DeliveryAttempt:
             if self._session is not None:
                 outcome = await self._session.send(self._queue, self._sent)
         except asyncio.CancelledError:
+            stopped = deps.deadlines.was_stopped(task)
             if deps.deadlines.end(task):
-                return self._overdue()
+                return await self._stopped() if stopped else self._overdue()
             await self._interrupted()
             raise
         except Shortage as error:
             outcome = deps.backoff.failed(self._worker, error)
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is an outcome
             outcome = self._raised(error)
-        _ = deps.deadlines.end(task)  # cut in the last moment: it has ended all the same
-        return outcome
+        # Cut in the last moment: it has ended all the same.
+        return self._unless_stopped(outcome) if deps.deadlines.end(task) else outcome
 
     # Before it is sent
 
@@ -192,6 +194,21 @@ class DeliveryAttempt:
             # Its own fault alone: neither its queue nor its lane is to wait for it.
             return failed(f"its headers cannot be opened: {error}", answered=False)
         raise error
+
+    def _unless_stopped(self, outcome: Outcome | None) -> Outcome | None:
+        """What a try came to that raised while it was stopped."""
+        if outcome is None or outcome.kind is not Kind.failed:
+            return outcome
+        stopped = self._worker.open_messages.on_last_try(self._message.id)
+        return later(STOPPED, after_ms=0) if stopped else outcome
+
+    async def _stopped(self) -> Outcome | None:
+        """Its message was cancelled while it ran: it spends no level, and is not tried again."""
+        if self._session is None:
+            await self._not_started()
+            return None
+        self._linger(self._session)
+        return later(STOPPED, after_ms=0)
 
     def _overdue(self) -> Outcome:
         """It was cut at its deadline."""

@@ -32,7 +32,7 @@ from postroad.ports.clock import Chance
 from postroad.ports.log import Log
 from postroad.ports.pace import Pace
 from postroad.ports.store import Store
-from postroad.ports.transport import Transport
+from postroad.ports.transport import Stops, Transport
 from postroad.rules.rule_book import RuleBook
 
 CLOSE_S: Final = 1.0
@@ -77,14 +77,15 @@ class Engine:
         )
         self.janitor = Janitor(store, owner, limits, events)
         self.recorder = Recorder(store, owner, limits, events, figures, self._recorded, owned.lost)
-        self._recaller = Recaller(store, owner, log, self._pump)
+        self._recaller = Recaller(store, owner, log, self._pump, self._stop_try)
         self._reader = LaneReader(store, log, self._pump, self.recorder.put)
+        self._deadlines = Deadlines(store.clock)
         self._pacing = LanePacing(pace, limits.window, self._slot_came)
         deps = AttemptDeps(
             store=store,
             owner=owner,
             sessions=sessions,
-            deadlines=Deadlines(store.clock),
+            deadlines=self._deadlines,
             pacing=self._pacing,
             capacity=capacity,
             backoff=DescriptorBackoff(capacity, store.clock, log),
@@ -261,7 +262,13 @@ class Engine:
             worker.leave()
             self._pump(worker)
         elif worker is not None:
-            self._recaller.recall(worker, number)
+            self._recaller.recall(worker, abs(number), stop=number < LEAVE)
+
+    def _stop_try(self, worker: LaneWorker, number: int) -> None:
+        """Stop the running try of a message that is to be cancelled, where its session can."""
+        session = self._sessions.get(worker.lane.id)
+        if isinstance(session, Stops) and session.stop(number):
+            self._deadlines.stop_try(number)
 
     def on_expiry(self, at_ms: int) -> None:
         """A message expires at that time."""

@@ -22,17 +22,22 @@ class Recaller:
         owner: int,
         log: Log,
         after: Callable[[LaneWorker], None],
+        stop: Callable[[LaneWorker, int], None],
     ) -> None:
         self._store = store
         self._owner = owner
         self._log = log
         self._after = after
-        self._waiting: dict[LaneWorker, dict[int, None]] = {}
+        self._stop = stop
+        self._waiting: dict[LaneWorker, dict[int, bool]] = {}
+        """The messages, and whether their running tries are to be stopped."""
         self._work = asyncio.Event()
 
-    def recall(self, worker: LaneWorker, number: int) -> None:
-        """A message of this lane is to be cancelled; until it is taken out it may start."""
-        self._waiting.setdefault(worker, {})[number] = None
+    def recall(self, worker: LaneWorker, number: int, *, stop: bool = False) -> None:
+        """A message of this lane is to be cancelled; until it is taken out it may start. With
+        `stop` its running try is stopped."""
+        numbers = self._waiting.setdefault(worker, {})
+        numbers[number] = stop or numbers.get(number, False)
         self._work.set()
 
     async def run(self) -> None:
@@ -48,6 +53,9 @@ class Recaller:
             listed = list(numbers)
             for start in range(0, len(listed), SLICE):
                 await self._withdraw(worker, listed[start : start + SLICE])
+            for number in [number for number, stop in numbers.items() if stop]:
+                if worker.open_messages.on_last_try(number):
+                    self._stop(worker, number)
 
     async def _withdraw(self, worker: LaneWorker, asked: list[int]) -> None:
         numbers = worker.recall(asked)

@@ -12,6 +12,7 @@ from postroad.model.ruling import Ruling
 from postroad.model.try_details import TryDetails
 
 SHORT_MS: Final = 1_000
+STOPPED: Final = "cancelled while it ran"
 
 
 class Kind(StrEnum):

@@ -8,7 +8,7 @@ from postroad.model.outcome import Outcome, lacking
 from postroad.observe import tracing
 from postroad.observe.metrics import Meter
 from postroad.ports.clock import Clock
-from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session, Transport
+from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session, Stops, Transport
 
 
 def watched(
@@ -75,6 +75,10 @@ class WatchedSession:
             raise
         self._tried(message, outcome, start_s)
         return outcome
+
+    def stop(self, number: int) -> bool:
+        """Stop the try of a message that is cancelled, where that can be done."""
+        return isinstance(self._inner, Stops) and self._inner.stop(number)
 
     async def prepare(self, queue: Queue, message: Message) -> Outcome | None:
         """Prepare what a try would have to wait for."""

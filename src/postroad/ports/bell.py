@@ -5,7 +5,8 @@ from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 LEAVE: Final = -1
-"""In place of a message to be cancelled: the lane itself is wanted, and given back."""
+"""In place of a message to be cancelled: the lane itself is wanted, and given back. A number below
+it is that of a message whose running try is to be stopped, too, with its sign changed."""
 READERS: Final = 0
 """In place of an owner: whoever waits to read a lane that nobody sends from."""
 

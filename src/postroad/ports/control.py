@@ -10,9 +10,11 @@ from postroad.model.entities import Lane
 class Control(Protocol):
     """Cancels, settles, pauses, resumes and unblocks."""
 
-    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
-        """Cancel what nobody owns, and ask the owners of the rest, which is `pending`. Ask again
-        until nothing is pending."""
+    async def cancel(
+        self, tenant: str, ids: Sequence[int], *, running: bool = False
+    ) -> dict[int, CancelState]:
+        """Cancel what nobody owns, and ask the owners of the rest, which is `pending`, to cancel
+        it; with `running`, also to stop its try. Ask again until nothing is pending."""
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Let the lane's owner cancel these; False when the lane is not its own."""

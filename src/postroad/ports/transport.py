@@ -47,6 +47,15 @@ class Lingers(Protocol):
 
 
 @runtime_checkable
+class Stops(Protocol):
+    """A session whose tries can be stopped because their messages are cancelled."""
+
+    def stop(self, number: int) -> bool:
+        """Stop the try of a message: True when it is to be cut; False when it was told, and ends by
+        itself."""
+
+
+@runtime_checkable
 class Prepares(Protocol):
     """A session that can do beforehand what a try would have to wait for."""
 

@@ -72,7 +72,8 @@ async def _cancel(client: RemoteClient, args: Args) -> Cancelled:
         except NotCancelled:
             return Cancelled(args["id"], CancelState.final)
         left_s -= WAIT_MAX_S
-        if said.state is not CancelState.pending or not left_s > 0:
+        running = args["running"] and said.state is CancelState.sending
+        if not (running or said.state is CancelState.pending) or not left_s > 0:
             return said
 
 

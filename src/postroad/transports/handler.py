@@ -13,7 +13,16 @@ from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Qu
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
 from postroad.model.held_by_handler import HoldKey, HoldQueue
-from postroad.model.outcome import DELIVERED, Outcome, failed, key_held, later, queue_held, rejected
+from postroad.model.outcome import (
+    DELIVERED,
+    STOPPED,
+    Outcome,
+    failed,
+    key_held,
+    later,
+    queue_held,
+    rejected,
+)
 from postroad.ports.cores import cores
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
@@ -149,6 +158,7 @@ class HandlerSession:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._left: dict[int, asyncio.Future[None]] = {}
+        self._in_threads: dict[int, Job] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
@@ -160,6 +170,7 @@ class HandlerSession:
             if self._threads is None:
                 answer = await self._function(job)  # type: ignore[misc]
             else:
+                self._in_threads[message.id] = job
                 call = self._threads.call(partial(self._function, job))
                 answer = await self._in_thread(call, message)
         except Reject as error:
@@ -172,11 +183,15 @@ class HandlerSession:
         except HoldKey as error:
             return self._shown(queue, message, key_held(error_text(error), error.hold))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            if job.cancelled:  # it was asked to end
+                return self._shown(queue, message, later(STOPPED, after_ms=0))
             self._failure_log.raised(queue.name, message, error)
             said = failed(f"{type(error).__name__}: {error_text(error)}")
             return self._shown(queue, message, said)
         finally:
             job.over = True
+            if self._threads is not None:
+                self._in_threads.pop(message.id, None)
         return DELIVERED if not self._keeps_results else with_result(self._name, answer)
 
     def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:
@@ -196,6 +211,14 @@ class HandlerSession:
             beat(self._limit_s)
         else:
             self._loop.call_soon_threadsafe(beat, self._limit_s)
+
+    def stop(self, number: int) -> bool:
+        """Stop a try: a coroutine is cut, a thread sees `message.cancelled`."""
+        if self._threads is None:
+            return True
+        if number in self._in_threads:
+            self._in_threads[number].cancelled = True
+        return False
 
     def remains(self, number: int) -> "asyncio.Future[None] | None":
         """Return the thread of a call that was cut, which nobody can stop."""

@@ -49,6 +49,8 @@ class Message(Generic[T]):
         self._body: Any = UNREAD
         self.over = False
         """The try has ended, or was cut."""
+        self.cancelled = False
+        """Somebody cancelled the job while it runs in its thread: end soon, by any exception."""
 
     @property
     def id(self) -> str:
@@ -82,8 +84,10 @@ class Message(Generic[T]):
         return self._message.attempts + 1
 
     def heartbeat(self) -> None:
-        """Restart the timeout. Raises TimeoutError if this try was already cut, so that a thread,
-        which nobody can stop, can end itself."""
+        """Restart the timeout. Raises TimeoutError if this try was already cut, InterruptedError
+        if the job was cancelled, so that a thread, which nobody can stop, can end itself."""
+        if self.cancelled:
+            raise InterruptedError("this job was cancelled while it runs")
         if self.over:
             raise TimeoutError("this try is over: it was cut, and its message is tried again")
         self._beats(self._beat)

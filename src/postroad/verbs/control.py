@@ -27,6 +27,8 @@ from postroad.verbs.known_queues import check_queue, unknown_queue
 from postroad.verbs.limits import LimitOptions
 
 ASK_EVERY_S = 0.05
+ASK_RUNNING_S = 0.4
+"""The longest pause between two questions whether a stopped try has ended."""
 
 
 @bounded
@@ -40,10 +42,17 @@ class Controls:
         self._gathering = EventGathering(store.clock)
         self._last_tries = last_tries
 
-    async def cancel(self, id: str, tenant: str, wait: Duration) -> Cancelled:  # noqa: A002 - the word that receipts use
-        """Cancel one message; wait up to `wait` seconds for the owner of its lane."""
+    async def cancel(
+        self,
+        id: str,  # noqa: A002 - the word that receipts use
+        tenant: str,
+        wait: Duration,
+        running: bool = False,  # noqa: FBT001 - it is given by name
+    ) -> Cancelled:
+        """Cancel one message; wait up to `wait` seconds for the owner of its lane. With `running`
+        its try is stopped, and its end awaited."""
         until_s = self._store.clock.steady_s() + _wait_s(wait)
-        return Cancelled(id, await self._cancel(to_number(id), tenant, until_s))
+        return Cancelled(id, await self._cancel(to_number(id), tenant, until_s, running=running))
 
     def cancelling(
         self, queue: str = "", order_key: str = "", *, tenant: str, wait: Duration
@@ -64,17 +73,21 @@ class Controls:
         async for step in work.steps():
             yield step
 
-    async def _cancel(self, number: int, tenant: str, until_s: float) -> CancelState:
-        clock = self._store.clock
+    async def _cancel(
+        self, number: int, tenant: str, until_s: float, *, running: bool
+    ) -> CancelState:
+        clock, pause_s = self._store.clock, ASK_EVERY_S
         while True:
-            state = (await self._store.cancel(tenant, [number]))[number]
+            state = (await self._store.cancel(tenant, [number], running=running))[number]
             if state is not CancelState.pending:
                 return state
-            if self._last_tries([number]):
+            late = clock.steady_s() >= until_s
+            if (late or not running) and self._last_tries([number]):
                 return CancelState.sending
-            if clock.steady_s() >= until_s:
+            if late:
                 return state
-            await clock.sleep(ASK_EVERY_S)
+            await clock.sleep(pause_s)
+            pause_s = min(2 * pause_s, ASK_RUNNING_S) if running else pause_s
 
     async def settle(
         self,

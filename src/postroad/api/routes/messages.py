@@ -145,10 +145,13 @@ async def cancel(
     request: Request,
     id: str,  # noqa: A002
     wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S,
+    *,
+    running: bool = False,
 ) -> Cancelled:
-    """Cancel a message: after `cancelled` no try of it starts."""
+    """Cancel a message: after `cancelled` no try of it starts. With `running` a job that runs is
+    stopped."""
     road, tenant = request.road, request.tenant
-    answer = await road.cancel(id, tenant=tenant, wait=wait_s)
+    answer = await road.cancel(id, running=running, tenant=tenant, wait=wait_s)
     if answer.state is CancelState.unknown:
         raise UnknownMessage(f"this road knows no message {id} of tenant {tenant!r}")
     if answer.state is CancelState.final:

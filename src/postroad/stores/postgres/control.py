@@ -45,9 +45,11 @@ SETTLED: Final = decoder(SettleAnswer)
 class PostgresControl(PostgresBatches):
     """Cancel, pause, resume, unblock."""
 
-    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+    async def cancel(
+        self, tenant: str, ids: Sequence[int], *, running: bool = False
+    ) -> dict[int, CancelState]:
         """Cancel messages of free lanes; ask the owners of the others."""
-        text = await self._one(self._side, "cancel", "cancel", tenant, list(ids))
+        text = await self._one(self._side, "cancel", "cancel", tenant, list(ids), running)
         states = self._read_answer(text, CANCELLING).states
         self._cancelled(states.values())
         return {number: states.get(number, CancelState.unknown) for number in ids}

@@ -114,9 +114,11 @@ class RabbitInbox(RabbitBase):
 class RabbitControl(RabbitBase):
     """Pauses, unblocks, limits and settles. Cancelling is not possible on a broker."""
 
-    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+    async def cancel(
+        self, tenant: str, ids: Sequence[int], *, running: bool = False
+    ) -> dict[int, CancelState]:
         """Refuse: no single message can be taken out of a broker queue."""
-        _no_cancel(tenant, ids)
+        _no_cancel(tenant, ids, running)
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Refuse, like `cancel`."""

@@ -19,15 +19,18 @@ RUNGS_MAX: Final = 500
 WISHES_MAX: Final = 500
 
 
-def cancel(db: Database, tenant: str, number: int, now_ms: int) -> CancelState:
-    """Cancel a message that nobody owns, or ask the owner of its lane."""
+def cancel(
+    db: Database, tenant: str, number: int, now_ms: int, *, running: bool = False
+) -> CancelState:
+    """Cancel a message that nobody owns, or ask the owner of its lane; with `running`, to stop its
+    try, too."""
     row = db.one("live_message", number)
     if row is None or row[3] != tenant:
         finished = db.one("finished_message", number, tenant)
         return CancelState(finished[0]) if finished else CancelState.unknown
     lane, owner, level, _ = row
     if owner is not None and level >= 0:
-        _ask_owner(db, owner, lane, [number])
+        _ask_owner(db, owner, lane, [number], running=running)
         return CancelState.pending
     recording.cancel(db, number, now_ms)
     return CancelState.cancelled
@@ -106,9 +109,12 @@ def _is_meant(which: MessageFilter, accepted_at_ms: int, order_key: str) -> bool
     return here and which.order_key in ("", order_key)
 
 
-def _ask_owner(db: Database, owner: int, lane: int, numbers: Sequence[int]) -> None:
+def _ask_owner(
+    db: Database, owner: int, lane: int, numbers: Sequence[int], *, running: bool = False
+) -> None:
     db.many("message_unwanted", [(number,) for number in numbers])
-    db.rings += [Ring(owner, lane, 0, 0, 0, recall=number) for number in numbers]
+    sign = -1 if running else 1
+    db.rings += [Ring(owner, lane, 0, 0, 0, recall=sign * number) for number in numbers]
 
 
 def pause_queue(db: Database, queue: int, now_ms: int, *, paused: bool) -> None:

@@ -212,12 +212,14 @@ class SqliteBatches(BatchTables, SqliteBase):
 class SqliteControl(SqliteBase):
     """Cancel, pause, resume, unblock."""
 
-    async def cancel(self, tenant: str, ids: Sequence[int]) -> dict[int, CancelState]:
+    async def cancel(
+        self, tenant: str, ids: Sequence[int], *, running: bool = False
+    ) -> dict[int, CancelState]:
         """Cancel what nobody owns; ask the owners of the rest."""
         now_ms = self.clock.now_ms()
         return await self.write(
             "cancel",
-            lambda db: {n: control.cancel(db, tenant, n, now_ms) for n in ids},
+            lambda db: {n: control.cancel(db, tenant, n, now_ms, running=running) for n in ids},
             durable=True,
         )
 

@@ -2,7 +2,7 @@
 
 -- name: cancel
 -- Cancel messages of lanes that nobody owns; ask the owners of the others.
-select postroad.cancel($1, $2)
+select postroad.cancel($1, $2, $3)
 
 -- name: cancel_some
 -- Cancel the next slice of a queue's messages, or ask their owners to.

@@ -3,7 +3,7 @@
 -- Cancel messages of lanes that nobody owns, and ask the owners of the others; returns the state of each. Those
 -- to be cancelled are locked first: one that a late success finished meanwhile is final, and not cancelled.
 -- History is searched only for what is not live.
-create or replace function cancel(p_tenant text, p_ids bigint[]) returns json language plpgsql
+create or replace function cancel(p_tenant text, p_ids bigint[], p_running boolean default false) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_lanes bigint[];
@@ -25,7 +25,7 @@ begin
      where q.tenant = p_tenant)
   select coalesce(array_agg(id) filter (where owner is null or level < 0), '{}'),
          coalesce(array_agg(id) filter (where owner is not null and level >= 0), '{}'),
-         jsonb_agg(jsonb_build_array(owner, lane_id, 0, 0, 0, id)) filter (where owner is not null and level >= 0)
+         jsonb_agg(jsonb_build_array(owner, lane_id, 0, 0, 0, case when p_running then -id else id end)) filter (where owner is not null and level >= 0)
     into v_free, v_owned, v_asked from live;
   update message set unwanted = 1 where id = any (v_owned) and unwanted = 0;
   v_free := array(select id from message where id = any (v_free) order by id for update);
