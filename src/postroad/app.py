@@ -7,7 +7,7 @@ from typing import Literal, Self, Unpack
 import apsw
 from msgspec.structs import replace
 
-from postroad.config import REMOTE, Settings, checked, is_remote, named_dsn
+from postroad.config import REMOTE, Settings, api_address, api_names, checked, is_remote, named_dsn
 from postroad.engine.drafting import Send, make_send
 from postroad.engine.engine import Engine
 from postroad.engine.runners import StopSummary
@@ -27,6 +27,7 @@ from postroad.stores.opening import open_store
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.handler import HandlerTransport
 from postroad.transports.registered import ChannelParts, own_channels
+from postroad.transports.webhook.own_server import OwnServer
 from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.attachments import Attachments
@@ -147,6 +148,7 @@ class Postroad:
         rules = self.settings.webhooks
         transforms = self.registry.transforms
         own = webhook_transport(store, keys, rules, transforms, parts.resolve, redaction)
+        own.own_server = OwnServer(*api_address(self.settings), api_names(self.settings))
         self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
         allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)

@@ -371,3 +371,14 @@ def address(listen: str, name: str = "listen") -> tuple[str, int]:
     if not mark or not host or number > 65_535:
         raise BadSetting(f"{name} = {listen!r}: give HOST:PORT, as in 127.0.0.1:8600")
     return host.strip("[]"), number
+
+
+def api_address(settings: Settings) -> tuple[str, int]:
+    """The host and port that the API listens on."""
+    return address(settings.listen)
+
+
+def api_names(settings: Settings) -> frozenset[str]:
+    """Names by which others reach the API."""
+    public = settings.mail.public_url.partition("://")[2].partition("/")[0].partition(":")[0]
+    return frozenset(name.lower() for name in (*settings.allowed_hosts, public) if name)

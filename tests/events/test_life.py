@@ -179,3 +179,22 @@ def test_a_storm_of_dead_messages_is_told_in_a_few_events_and_makes_no_circle() 
         assert (await lives.road.endpoints.stats(lives.made["ops"].id, tenant=OPERATOR)).total.dead
 
     simulate(17, story)
+
+
+def test_the_operator_is_told_once_that_a_rotated_secret_ends() -> None:
+    async def story(world: World) -> None:
+        lives = Lives(world)
+        await lives.make("shop")
+        await lives.make("brief")
+        world.start("one")
+        await lives.road.endpoints.rotate(lives.made["shop"].id, overlap=3 * DAY_S)
+        await lives.road.endpoints.rotate(lives.made["brief"].id, overlap=0)
+        await asyncio.sleep(1.5 * DAY_S)
+        assert lives.events() == []
+        await asyncio.sleep(3 * DAY_S)
+        assert lives.events("shop") == ["endpoint.secret_expiring"]
+        assert lives.events("brief") == []
+        (said,) = lives.told
+        assert said["at_ms"] < lives.made["shop"].made_at_ms + 3 * DAY_MS
+
+    simulate(18, story)

@@ -49,6 +49,15 @@ class EndpointSettings(SharedOptions, frozen=True):
     timeout: Annotated[timedelta | None, Option(help="How long a whole try may take, as 15s.")] = (
         None
     )
+    connect_timeout: Annotated[
+        timedelta | None, Option(help="How long connecting may take, as 3s.")
+    ] = None
+    ladder: Annotated[
+        str | None, Option(help='When tries are repeated, as JSON: {"type": "steps", …}.')
+    ] = None
+    keep_bodies: Annotated[
+        timedelta | None, Option(help="How long bodies of delivered events are kept, as 7d.")
+    ] = None
     rate: Annotated[str | None, Option(help="How many tries may start, as 50/s.")] = None
     expires_in: Annotated[
         timedelta | None, Option(help="Delete it after so long, as 1h; 0s is never.")
@@ -73,9 +82,11 @@ def create(
     ordered: Annotated[
         bool, Option("--ordered", help="One event after the other, in order.")
     ] = False,
+    secret: Annotated[str, Option(help="A secret of yours to sign with: whsec_….")] = "",
 ) -> None:
     """Make an endpoint, and print its secret, this once."""
-    data = {"url": url, "pull": pull, "ordered": ordered, **_given(settings), **access_data(access)}
+    about = {"url": url, "pull": pull, "ordered": ordered, "secret": secret}
+    data = {**about, **_given(settings), **access_data(access)}
     _secret(call, call.ask("POST", "/v1/endpoints", data=data))
 
 
@@ -91,20 +102,21 @@ def _given(settings: EndpointSettings) -> dict[str, Any]:
     data |= {name: getattr(settings, name) for name in ("description", "reject", "rate")}
     for name, given in (("metadata", settings.metadata), ("headers", settings.header)):
         data[name] = given and dict(named_value(f"--{name}", each) for each in given)
-    for name in ("timeout", "expires_in"):
+    for name in ("connect_timeout", "timeout", "keep_bodies", "expires_in"):
         given = getattr(settings, name)
         data[name] = None if given is None else given.total_seconds()
     data = {name: value for name, value in data.items() if value is not None}
-    if settings.filter is not None:
-        data["filter"] = _json(settings.filter)
+    for name in ("filter", "ladder"):
+        if (text := getattr(settings, name)) is not None:
+            data[name] = _json(name, text)
     return data
 
 
-def _json(text: str) -> Any:
+def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise BadInput("--filter is not JSON: see docs/guide/events.md") from None
+        raise BadInput(f"--{name} is not JSON: see docs/guide/events.md") from None
 
 
 def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None:

@@ -35,7 +35,6 @@ from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, open_row
 from postroad.transports.webhook.signing import LIVE_MAX, SYMMETRIC
-from postroad.transports.webhook.target import read
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 from postroad.verbs.bounding import bounded
 from postroad.verbs.endpoint_expiry import EndpointExpiry
@@ -109,7 +108,7 @@ class EndpointAdmin:
         _ = self._sending.taking()  # whether the road is open
         check_way(url, options, pull=pull)
         if url:
-            _ = read(url, self._transport.rules)  # whether it is one
+            self._transport.check_endpoint(url)
         spec, hook, secrets = changed_endpoint(
             EndpointSpec(), Hook(url=url), HookSecrets(), options
         )
@@ -173,6 +172,7 @@ class EndpointAdmin:
             if not row.url:
                 check_way(url, options, pull=True)
             if url and url != row.url:
+                self._transport.check_endpoint(url)
                 await self._transport.vet(url, tenant)
                 lane = await other_lane(self._transport, row, url, secrets)
                 hook, row = replace(hook, url=url), replace(row, url=url)

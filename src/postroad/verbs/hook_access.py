@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from postroad.model.access import (
     AUTHORIZATION,
     Auth,
+    BasicAuth,
     ClientTls,
     OAuthClient,
     authorization,
@@ -117,6 +118,8 @@ async def check_access(
     if isinstance(auth, OAuthClient):
         await transport.tokens.check(tenant, auth)
     elif auth is not None:
+        if isinstance(auth, BasicAuth) and ":" in auth.user:
+            raise BadInput("auth: a user with a colon cannot be told from its password")
         check_header(AUTHORIZATION, authorization(auth))
 
 

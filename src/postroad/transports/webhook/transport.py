@@ -15,6 +15,7 @@ from postroad.transports.vetted_http import VettedHttp
 from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.egress import Egress
 from postroad.transports.webhook.endpoints import Endpoints
+from postroad.transports.webhook.own_server import OwnServer
 from postroad.transports.webhook.requests import check_headers
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
 from postroad.transports.webhook.session import Shared, WebhookSession
@@ -44,6 +45,7 @@ class WebhookTransport:
         redaction: Redaction | None = None,
     ) -> None:
         self.rules = rules
+        self.own_server: OwnServer | None = None
         self.endpoints = endpoints
         self.idle = IdleConnections()
         self._clock = clock
@@ -70,6 +72,12 @@ class WebhookTransport:
         except Unresolved as error:
             if now:
                 raise BadUrl(f"{target.server} cannot be called now: {error}") from None
+
+    def check_endpoint(self, url: str) -> None:
+        """Check that a URL is one, and does not lead back to this road."""
+        target = read(url, self.rules)
+        if self.own_server is not None:
+            self.own_server.check(target)
 
     def check(self, headers: Mapping[str, str]) -> None:
         """Check that a message's own headers can be sent."""
