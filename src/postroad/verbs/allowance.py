@@ -17,7 +17,7 @@ FRESH_S: Final = 10.0
 SLICE: Final = 1_000
 SLICE_EVERY_S: Final = 0.1
 """During sends, stored messages are counted in slices, ten a second. One takes SQLite's only reader
-one or two ms; for slices of ten thousand other tenants' messages waited up to 30."""
+half a ms; for slices of ten thousand other tenants' messages waited 4 to 30."""
 WALK_EVERY_S: Final = 1.0
 """Between two walks: few messages are counted every second, ten million in a quarter of an hour."""
 RAISE: Final = "raise the setting `tenants.{}`, or finish and delete what is not needed"

@@ -1,6 +1,8 @@
 """Registering functions as handlers of queues, or to be called by a timetable."""
 
+import inspect
 from collections.abc import Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -26,6 +28,7 @@ from postroad.verbs.handler_options import (
 from postroad.verbs.jobs import NOT_HERE
 from postroad.verbs.providing import Providers
 
+H = TypeVar("H", bound=Callable[..., Any])
 G = TypeVar("G", bound=Callable[..., object])
 
 
@@ -83,11 +86,26 @@ class Registry:
 
         return register
 
+    def around(self, hook: H) -> H:
+        """Put an async context manager, or an async generator that yields once, around each try of
+        a handler. It gets the message; what the handler raises passes through it."""
+        if inspect.isasyncgenfunction(hook):
+            self.functions.around.append(asynccontextmanager(hook))
+        elif inspect.iscoroutinefunction(hook) or not callable(hook):
+            raise BadInput(
+                f"around({hook!r:.60}): give a function that returns an async context manager, or "
+                "an `async def` that takes the message and has one `yield`"
+            )
+        else:
+            self.functions.around.append(hook)
+        return hook
+
     def adopt(self, other: "Registry") -> None:
         """Add everything that another registry has. What is sent to its handlers by their names
         goes this registry's way."""
         for name, handler in other.functions.handlers.items():
             self._add(name, handler, other.plans[name])
+        self.functions.around += other.functions.around
         self.providers.adopt(other.providers)
         other.home.host = self.home
         self.timetables += other.timetables
