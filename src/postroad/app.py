@@ -198,7 +198,7 @@ class Postroad:
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
-        self.provide = self.registry.providers.add
+        self.provide, self.around = self.registry.providers.add, self.registry.around
         self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store)
         self._sending.jobs = self.jobs
         self.campaigns, self.credentials = service.campaigns, service.credentials

@@ -85,6 +85,7 @@ class Face(ABC):
     def __init__(self, road: app.Postroad) -> None:
         self._target = road
         road.registry.home.face, self.provide = self, road.provide
+        self.around = road.around
         for name, group in vars(Face).items():
             if isinstance(group, VerbGroup):
                 setattr(self, name, group.kind(getattr(road, name), self._wait))

@@ -65,6 +65,7 @@ def deaf(message: Message[Note]) -> None:
             continue
 
 
-def told(file: str, text: str) -> None:
-    """A handler of two parameters."""
+def told(file: str, text: str) -> dict[str, str]:
+    """A handler of two parameters that gives a result."""
     Path(file).write_text(f"{os.getpid()} {text}")
+    return {"told": text}

@@ -199,13 +199,15 @@ def test_a_child_that_was_killed_while_idle_costs_no_try(tmp_path: Path) -> None
     assert [(attempt, what) for _, attempt, what in stand.notes()] == [(1, "one"), (1, "two")]
 
 
-def test_a_handler_of_several_parameters_is_called_by_their_names(tmp_path: Path) -> None:
+def test_a_handler_of_several_parameters_is_called_by_their_names_and_gives_its_result(
+    tmp_path: Path,
+) -> None:
     stand = Stand(tmp_path)
-    told = stand.road.handler("told", process=True)(jobs.told)
+    told = stand.road.handler("told", process=True, result_ttl=60)(jobs.told)
 
     async def story() -> None:
-        number = (await told.send(file=str(stand.file), text="hello")).id
-        await until(partial(is_state, stand, number, "delivered"))
+        receipt = await told.send(file=str(stand.file), text="hello")
+        assert await receipt.result(timeout=WAIT_S) == {"told": "hello"}
 
     stand.run(story)
     pid, text = stand.file.read_text().split()

@@ -134,8 +134,10 @@ class Receivers:
     async def handle(self, server: str, queue: Queue, message: Message) -> Outcome:
         """One try at a recipient."""
         started_ms = self._clock_ms()
-        names = (f"#{message.id}", queue.name, server)
-        behaviour = next((self.behaviours[n] for n in names if n in self.behaviours), good())
+        name = queue.name
+        if (own := f"#{message.id}") in self.behaviours:  # some tests answer for every name
+            name = own
+        behaviour = self.behaviours.get(name) or self.behaviours.get(server) or good()
         seconds, handled, outcome = behaviour(started_ms, self._draw())
         self.on_start(server, message.id)
         await asyncio.sleep(seconds)  # also when it is 0: whoever crashed at the start stays here

@@ -64,6 +64,7 @@ class RemoteRoad(Postroad):
         self._remote.jobs = self.jobs
         self.batch, self.chain = self.batches.batch, self.batches.chain
         self.publish, self.publish_in = self.events.publish, self.events.publish_in
+        self.around = self.registry.around
         self.provide = self.registry.providers.add  # it is made where the road is delivered
 
     async def __aenter__(self) -> Self:

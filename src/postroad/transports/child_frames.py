@@ -22,6 +22,7 @@ class Start(Struct):
     module: str
     name: str
     timeout_ms: int
+    result_ttl_ms: int
     preparation: dict[str, object]
     """What a spawned process of `multiprocessing` is given, so that `__main__` can be imported."""
 

@@ -116,7 +116,8 @@ def load(start: Start) -> Handler:
         raise TypeError(f"{start.module}.{start.name} is no function")
     function = getattr(found, "function", found)  # a registered function has a `send` around it
     plan = plan_call(function, start.queue, {})
-    return Handler(plan.handle, Policy(timeout_ms=start.timeout_ms), 1, plan.reads)
+    policy = Policy(timeout_ms=start.timeout_ms, result_ttl_ms=start.result_ttl_ms)
+    return Handler(plan.handle, policy, 1, plan.reads)
 
 
 def main() -> None:

@@ -152,7 +152,9 @@ class Children:
 
     def __init__(self, queue: str, place: FunctionPlace, policy: Policy, most: int) -> None:
         prepared = _preparation(place.module)
-        self._start = Start(queue, place.module, place.name, policy.timeout_ms, prepared)
+        self._start = Start(
+            queue, place.module, place.name, policy.timeout_ms, policy.result_ttl_ms, prepared
+        )
         self._loop = asyncio.get_running_loop()
         self._broken: ChildLost | None = None
         """Why the last one could not be started; until then none is."""

@@ -3,7 +3,8 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -44,6 +45,10 @@ PLAIN_CONCURRENCY: Final = 32
 Handle = Callable[[Job], Awaitable[object]] | Callable[[Job], object]
 
 
+Around = Callable[[Job], AbstractAsyncContextManager[object]]
+"""What a program puts around each try of its handlers."""
+
+
 class Handler(Struct, frozen=True):
     """A registered function and how it is to be called."""
 
@@ -65,6 +70,7 @@ class HandlerTransport:
         self, failure_log: FailureLog, threads: Callable[[str, int], Calls] = Threads
     ) -> None:
         self.handlers: dict[str, Handler] = {}
+        self.around: list[Around] = []
         self._failure_log = failure_log
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
@@ -104,7 +110,7 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool) or PLAIN_CONCURRENCY
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
-        return HandlerSession(lane.server, handler, threads, self._failure_log)
+        return HandlerSession(lane.server, handler, threads, self._failure_log, around=self.around)
 
     def _in_children(self, name: str, handler: Handler, place: FunctionPlace) -> "ProcessSession":
         from postroad.transports.children import Children  # most roads need none
@@ -146,12 +152,14 @@ class HandlerSession:
         threads: Calls | None,
         failure_log: Failures,
         beats: Callable[[Beat], None] | None = None,
+        around: Sequence[Around] = (),
     ) -> None:
         self._name = name
         self._function = handler.function
         self._failure_log = failure_log
         self._reads = handler.reads
         self._beats = beats or self._beat
+        self._around = around
         self._threads = threads
         self._limit_s = handler.policy.timeout_ms / 1000
         self._keeps_results = handler.policy.result_ttl_ms > 0
@@ -167,7 +175,9 @@ class HandlerSession:
         try:
             if self._reads is not plain:
                 job.body  # noqa: B018 - a body that does not fit is rejected before the call
-            if self._threads is None:
+            if self._around:
+                answer = await self._within(job, message)
+            elif self._threads is None:
                 answer = await self._function(job)  # type: ignore[misc]
             else:
                 self._in_threads[message.id] = job
@@ -196,6 +206,16 @@ class HandlerSession:
 
     def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:
         return self._failure_log.shown(queue.name, message, outcome)
+
+    async def _within(self, job: Job, message: Message) -> object:
+        """Call the handler inside what the program has put around tries."""
+        async with AsyncExitStack() as stack:
+            for hook in self._around:
+                _ = await stack.enter_async_context(hook(job))  # it gives the handler nothing
+            if self._threads is None:
+                return await self._function(job)  # type: ignore[misc]
+            return await self._in_thread(self._threads.call(partial(self._function, job)), message)
+        return None  # a hook has kept what was raised to itself
 
     async def _in_thread(self, call: Call, message: Message) -> object:
         try:

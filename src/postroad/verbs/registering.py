@@ -1,6 +1,8 @@
 """Registering functions as handlers of queues, or to be called by a timetable."""
 
+import inspect
 from collections.abc import Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -12,14 +14,21 @@ from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
 from postroad.transports.call_plan import CallPlan, plan_call
+from postroad.transports.gathering import Gatherer, one_of
 from postroad.transports.handler import Handler, HandlerTransport
 from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
-from postroad.verbs.handler_options import HandlerOptions, function_place, handler_policy
+from postroad.verbs.handler_options import (
+    HandlerOptions,
+    function_place,
+    gathering,
+    handler_policy,
+)
 from postroad.verbs.jobs import NOT_HERE
 from postroad.verbs.providing import Providers
 
+H = TypeVar("H", bound=Callable[..., Any])
 G = TypeVar("G", bound=Callable[..., object])
 
 
@@ -39,12 +48,14 @@ class Registry:
     ) -> Callable[[Callable[..., Any]], Any]:
         """Register a function, plain or async, as the handler of a queue."""
         policy, concurrency = handler_policy(name, options)
+        most, within_s = gathering(name, options)
 
         def register(given: Callable[..., Any]) -> HandlerCall:
             function = given.function if isinstance(given, HandlerCall) else given
-            plan = plan_call(function, name, self.providers.values)
+            plan = plan_call(one_of(function) if most else function, name, self.providers.values)
             place = function_place(name, function, plan, options)
-            self._add(name, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
+            handle = Gatherer(function, most, within_s).handle if most else plan.handle
+            self._add(name, Handler(handle, policy, concurrency, plan.reads, place), plan)
             return make(name, function, plan, self.home)
 
         return register
@@ -75,11 +86,26 @@ class Registry:
 
         return register
 
+    def around(self, hook: H) -> H:
+        """Put an async context manager, or an async generator that yields once, around each try of
+        a handler. It gets the message; what the handler raises passes through it."""
+        if inspect.isasyncgenfunction(hook):
+            self.functions.around.append(asynccontextmanager(hook))
+        elif inspect.iscoroutinefunction(hook) or not callable(hook):
+            raise BadInput(
+                f"around({hook!r:.60}): give a function that returns an async context manager, or "
+                "an `async def` that takes the message and has one `yield`"
+            )
+        else:
+            self.functions.around.append(hook)
+        return hook
+
     def adopt(self, other: "Registry") -> None:
         """Add everything that another registry has. What is sent to its handlers by their names
         goes this registry's way."""
         for name, handler in other.functions.handlers.items():
             self._add(name, handler, other.plans[name])
+        self.functions.around += other.functions.around
         self.providers.adopt(other.providers)
         other.home.host = self.home
         self.timetables += other.timetables

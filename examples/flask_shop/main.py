@@ -1,0 +1,35 @@
+"""`flask --app main run`: a sign-up that sends a welcome, by the blocking face of a road."""
+
+import atexit
+import threading
+
+from flask import Flask, request
+
+from postroad.sync import Message, Postroad
+
+road = Postroad("sqlite:///shop.db")
+app = Flask(__name__)
+seen: list[str] = []
+
+
+@road.handler("welcome")
+def welcome(message: Message[str]) -> None:
+    """Greet somebody."""
+    seen.append(f"welcome, {message.body}")
+
+
+@app.post("/sign-up")
+def sign_up() -> tuple[dict[str, str], int]:
+    """Store the job before the answer is given."""
+    return {"id": road.send("welcome", request.args["name"]).id}, 201
+
+
+@app.get("/seen")
+def what_was_seen() -> list[str]:
+    """What was done so far."""
+    return seen
+
+
+road.open()  # after a fork, if the server forks
+atexit.register(road.close)
+threading.Thread(target=road.run, daemon=True).start()
