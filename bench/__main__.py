@@ -22,6 +22,7 @@ from bench import (
     lanes,
     lists,
     mail,
+    processes,
     rabbitmq,
     report,
     webhooks,
@@ -41,7 +42,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
 WATCHES: dict[str, Watch] = {
-    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout)
+    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout, processes)
 }
 
 

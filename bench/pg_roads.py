@@ -73,10 +73,10 @@ def drain(
 
 
 def drain_busy(
-    folder: Path, seconds: float, *, server: str, workers: int, busy_us: int
+    folder: Path, seconds: float, *, server: str, workers: int, busy_us: int, least: int = 200
 ) -> list[Taken]:
     """Drain messages whose handlers compute for a while, so many that the start does not matter."""
-    count = max(200, int(seconds * BUSY_A_SECOND))
+    count = max(least, int(seconds * BUSY_A_SECOND))
     return uvloop.run(_drain_busy(folder, count, server, workers, busy_us))
 
 

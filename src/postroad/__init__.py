@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from postroad.model.tenant_limits import TenantLimits
     from postroad.model.webhook import HeaderNames, WebhookRules
     from postroad.transports.call_plan import provided
+    from postroad.transports.gathering import Some
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
     from postroad.verbs.batches import Batch, chain
@@ -55,6 +56,7 @@ __all__ = [
     "Send",
     "Settings",
     "Signer",
+    "Some",
     "Steps",
     "TenantLimits",
     "WebhookRules",
@@ -80,6 +82,7 @@ MODULES: Final = {
     "model.tenant_limits": ("TenantLimits",),
     "model.webhook": ("HeaderNames", "WebhookRules"),
     "transports.call_plan": ("provided",),
+    "transports.gathering": ("Some",),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
     "verbs.batches": ("Batch", "chain"),

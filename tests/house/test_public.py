@@ -44,6 +44,7 @@ EXPORTED = [
     "Send",
     "Settings",
     "Signer",
+    "Some",
     "Steps",
     "TenantLimits",
     "WebhookRules",

@@ -14,6 +14,8 @@ from postroad.transports.call_plan import CallPlan
 from postroad.transports.function_place import FunctionPlace, place_of
 from postroad.transports.job import is_async
 
+BATCH_MAX = 10_000
+
 
 class HandlerOptions(TypedDict, total=False):
     """Options of a handler."""
@@ -28,6 +30,8 @@ class HandlerOptions(TypedDict, total=False):
     keep_bodies: Duration
     result_ttl: Duration
     process: bool
+    batch: int
+    within: Duration
 
 
 def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
@@ -54,6 +58,22 @@ def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
         result_ttl_ms=_ttl_ms(name, options.get("result_ttl", 0.0)),
     )
     return policy, concurrency
+
+
+def gathering(name: str, options: HandlerOptions) -> tuple[int, float]:
+    """How many messages a handler gets at once, and how long they are gathered; 0 is one by one."""
+    if "batch" not in options:
+        if "within" in options:
+            raise BadInput(f"handler {name!r}: within= goes with batch=")
+        return 0, 0.0
+    most, within_s = options["batch"], seconds_of(options.get("within", 1.0))
+    if type(most) is not int or not 1 <= most <= BATCH_MAX:
+        raise BadInput(f"handler {name!r}: batch must be a whole number from 1 to {BATCH_MAX}")
+    if not 0 <= within_s < seconds_of(options.get("timeout", 30.0)):
+        raise BadInput(f"handler {name!r}: within must be seconds, less than its timeout")
+    if options.get("process") or options.get("result_ttl"):
+        raise BadInput(f"handler {name!r}: batch= goes neither with process= nor with result_ttl=")
+    return most, within_s
 
 
 def _ttl_ms(name: str, ttl: Duration) -> int:

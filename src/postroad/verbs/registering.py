@@ -14,11 +14,17 @@ from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.log import Log
 from postroad.ports.ticks import Ticks
 from postroad.transports.call_plan import CallPlan, plan_call
+from postroad.transports.gathering import Gatherer, one_of
 from postroad.transports.handler import Handler, HandlerTransport
 from postroad.transports.webhook.transforms import Transforms
 from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
 from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
-from postroad.verbs.handler_options import HandlerOptions, function_place, handler_policy
+from postroad.verbs.handler_options import (
+    HandlerOptions,
+    function_place,
+    gathering,
+    handler_policy,
+)
 from postroad.verbs.jobs import NOT_HERE
 from postroad.verbs.providing import Providers
 
@@ -42,12 +48,14 @@ class Registry:
     ) -> Callable[[Callable[..., Any]], Any]:
         """Register a function, plain or async, as the handler of a queue."""
         policy, concurrency = handler_policy(name, options)
+        most, within_s = gathering(name, options)
 
         def register(given: Callable[..., Any]) -> HandlerCall:
             function = given.function if isinstance(given, HandlerCall) else given
-            plan = plan_call(function, name, self.providers.values)
+            plan = plan_call(one_of(function) if most else function, name, self.providers.values)
             place = function_place(name, function, plan, options)
-            self._add(name, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
+            handle = Gatherer(function, most, within_s).handle if most else plan.handle
+            self._add(name, Handler(handle, policy, concurrency, plan.reads, place), plan)
             return make(name, function, plan, self.home)
 
         return register

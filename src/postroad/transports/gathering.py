@@ -1,0 +1,127 @@
+"""Handlers that get many messages at once: gathered over all lanes of a handler in this process,
+each with an outcome of its own."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, get_args, get_origin
+
+from postroad.model.errors import BadInput
+from postroad.transports import job as received
+from postroad.transports.job import Job, is_async, named, resolved
+
+Answers = Mapping[str, Exception | None]
+
+
+class Some(Exception):
+    """Raise in a handler with `batch`: these messages failed, by their ids, each with its error
+    where a mapping is given; the others are delivered."""
+
+    def __init__(self, failed: Iterable[str] | Mapping[str, Exception], reason: str = "") -> None:
+        super().__init__(reason or "the handler names it among those that failed")
+        self.failed: dict[str, Exception] = (
+            dict(failed)
+            if isinstance(failed, Mapping)
+            else {one: RuntimeError(str(self)) for one in failed}
+        )
+
+
+class Gatherer:
+    """Gathers messages until there are enough, or the first has waited long enough; then calls the
+    function with the list, and hands each its own answer."""
+
+    def __init__(
+        self, function: Callable[[list[Job]], Awaitable[Any]], most: int, within_s: float
+    ) -> None:
+        self._function = function
+        self._most, self._within_s = most, within_s
+        self._waiting: list[tuple[Job, asyncio.Future[None]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def handle(self, message: Job) -> None:
+        """Wait for the call that this message is part of; raises what it came to."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((message, answer))
+        if len(self._waiting) >= self._most:
+            self._call()
+        elif self._timer is None:
+            self._timer = loop.call_later(self._within_s, self._call)
+        await answer
+
+    def _call(self) -> None:
+        """Call the function with those that have not been cut meanwhile."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch, self._waiting = self._waiting, []
+        batch = [(message, answer) for message, answer in batch if not answer.done()]
+        if not batch:
+            return
+        task = asyncio.get_running_loop().create_task(self._run(batch))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        for _, answer in batch:
+            answer.add_done_callback(lambda _: self._cut(task, batch))
+
+    def _cut(
+        self, task: "asyncio.Task[None]", batch: list[tuple[Job, "asyncio.Future[None]"]]
+    ) -> None:
+        """End a call that nobody waits for any more."""
+        if all(answer.cancelled() for _, answer in batch):
+            task.cancel()
+
+    async def _run(self, batch: list[tuple[Job, "asyncio.Future[None]"]]) -> None:
+        whole: Exception | None = None
+        answers: Answers = {}
+        try:
+            said = await self._function([message for message, _ in batch])
+            answers = _checked(said)
+        except Some as some:
+            answers = some.failed
+        except Exception as error:  # noqa: BLE001 - it is the outcome of each of them
+            whole = error
+        for message, answer in batch:
+            wrong = whole or answers.get(message.id)
+            if answer.done():
+                continue  # it was cut at its deadline
+            if wrong is None:
+                answer.set_result(None)
+            else:
+                answer.set_exception(wrong)
+
+
+def _checked(said: object) -> Answers:
+    """What a handler returned: nothing, or a mapping of ids to what went wrong."""
+    if said is None:
+        return {}
+    if not isinstance(said, Mapping):
+        raise TypeError(
+            f"a handler with batch= returned a {type(said).__name__}: return nothing, or a mapping "
+            "of message ids to exceptions"
+        )
+    return {one: _error(told) for one, told in said.items() if told is not None}
+
+
+def _error(told: object) -> Exception:
+    return told if isinstance(told, Exception) else RuntimeError(str(told))
+
+
+def one_of(function: Callable[..., Any]) -> Callable[[Job], None]:
+    """A function that takes one message of a handler's list, by which bodies are read."""
+    if not is_async(function):
+        raise BadInput(
+            f"{named(function)}: a handler with batch= is a coroutine: write `async def`, and "
+            "`await asyncio.to_thread(…)` for work that blocks"
+        )
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    hint = first and resolved(function, first.annotation)
+    inner = get_args(hint)[0] if get_origin(hint) is list else received.Message
+    if not (inner is received.Message or get_origin(inner) is received.Message):
+        raise BadInput(f"{named(function)} gets a list of messages: write list[Message[…]]")
+
+    def one(message: Job) -> None: ...
+
+    one.__annotations__ = {"message": inner}
+    return one

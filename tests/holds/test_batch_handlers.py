@@ -1,0 +1,86 @@
+"""Handlers that get a list: gathered over their lanes, each message with an outcome of its own."""
+
+from typing import Any
+
+import pytest
+
+from postroad import Message, Postroad, Reject, RetryLater, Some
+from postroad.errors import BadInput
+
+
+async def test_messages_of_all_lanes_are_gathered(road: Postroad) -> None:
+    calls: list[list[int]] = []
+
+    @road.handler("index", batch=40, within=25)
+    async def index(messages: list[Message[int]]) -> None:
+        calls.append([message.body for message in messages])
+
+    await road.send_many([("index", n) for n in range(120)])
+    await road.run(until_idle=True)
+    assert [len(call) for call in calls] == [40, 40, 40]
+    assert sorted(n for call in calls for n in call) == list(range(120))
+
+
+async def test_each_message_has_its_own_outcome(road: Postroad) -> None:
+    got: list[str] = []
+
+    @road.handler("index", batch=10, within=0.2, retries=0)
+    async def index(messages: list[Message[str]]) -> dict[str, Exception | None]:
+        got.extend(message.body for message in messages)
+        told: dict[str, Exception | None] = {}
+        for message in messages:
+            told[message.id] = {"bad": Reject("no"), "later": RetryLater(3600)}.get(message.body)
+        return told
+
+    receipts = await road.send_many([("index", body) for body in ("a", "bad", "later", "b")])
+    states = ["delivered", "dead", "waiting", "delivered"]
+    await road.run(until_idle=True)
+    assert [(await road.explain(one.id)).state for one in receipts] == states
+
+
+async def test_some_failed_and_the_others_are_delivered(road: Postroad) -> None:
+    @road.handler("index", batch=10, within=0.2, retries=0)
+    async def index(messages: list[Message[str]]) -> None:
+        raise Some(failed=[message.id for message in messages if message.body == "bad"])
+
+    receipts = await road.send_many([("index", body) for body in ("a", "bad", "b")])
+    await road.run(until_idle=True)
+    states = [(await road.explain(one.id)).state for one in receipts]
+    assert states == ["delivered", "dead", "delivered"]
+
+
+async def test_what_is_raised_fails_all_and_a_bad_body_only_itself(road: Postroad) -> None:
+    @road.handler("index", batch=10, within=0.2, retries=0)
+    async def index(messages: list[Message[int]]) -> None:
+        raise RuntimeError(f"{len(messages)} of them")
+
+    receipts = await road.send_many([("index", 1), ("index", "wide"), ("index", 2)])
+    await road.run(until_idle=True)
+    dead = {one.id: one for one in (await road.dead.list()).messages}
+    assert {one.id for one in receipts} == dead.keys()
+    assert "does not fit" in dead[receipts[1].id].error
+    assert dead[receipts[0].id].reason == "exhausted"
+
+
+def test_bad_options_are_named(dsn: str) -> None:
+    road = Postroad(dsn)
+    wrong: list[dict[str, Any]] = [
+        {"batch": 0},
+        {"batch": "many"},
+        {"within": 1.0},
+        {"batch": 5, "within": -1},
+        {"batch": 5, "within": 60},
+        {"batch": 5, "result_ttl": 60},
+    ]
+    for options in wrong:
+        with pytest.raises(BadInput):
+            road.handler("index", **options)
+    with pytest.raises(BadInput, match="is a coroutine"):
+
+        @road.handler("plain", batch=5)
+        def plain(messages: list[Message]) -> None: ...
+
+    with pytest.raises(BadInput, match="gets a list of messages"):
+
+        @road.handler("body", batch=5)
+        async def body(numbers: list[int]) -> None: ...
