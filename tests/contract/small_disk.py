@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from postroad.model.errors import DiskFull, StoreError
 
-DISK_KIB: Final = 4_096
+DISK_KIB: Final = 6_144
 
 
 class SmallDisk(Protocol):
