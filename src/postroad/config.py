@@ -39,7 +39,16 @@ FLAG: Final = "flag"
 PREFIX: Final = "POSTROAD_"
 TOKEN_CHARACTERS_MIN: Final = 24
 """Minimum for tokens that people choose: 24 random letters and digits have 142 bits."""
-NO_SETTINGS: Final = ("ca_file", "config", "keys", "secret", "server", "tenant", "token")
+NO_SETTINGS: Final = (
+    "ca_file",
+    "config",
+    "keys",
+    "secret",
+    "server",
+    "supervised",
+    "tenant",
+    "token",
+)
 """Variables that other parts read, without the prefix."""
 OTHERS: Final = re.compile(r"TEST_|(.*_)?(SERVICE_(HOST|PORT)|PORT)(_|$)")
 """Variables of the tests, and those that Kubernetes sets for a service named postroad."""

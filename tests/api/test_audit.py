@@ -101,8 +101,9 @@ async def test_reading_and_sending_leave_no_lines(stand: Stand) -> None:
 async def test_every_route_that_changes_something_is_audited() -> None:
     plain = {route.path for route in ROUTES if route.method != "GET" and not route.changes}
     callbacks = {"/v1/callbacks/{key}", "/v1/callbacks/{owner}/{name}"}
+    acks = {"/v1/endpoints/{id}/ack"}
     sends = {"/v1/messages", "/v1/messages:batch", "/v1/events"}
-    assert plain == {*sends, *callbacks, "/unsubscribe"}
+    assert plain == {*sends, *acks, *callbacks, "/unsubscribe"}
 
 
 async def test_secrets_and_bodies_are_in_no_line(stand: Stand) -> None:

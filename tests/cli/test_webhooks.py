@@ -256,7 +256,7 @@ def test_a_server_on_a_database_that_others_reach_refuses_to_start_without_a_key
     monkeypatch.delenv("POSTROAD_KEYS", raising=False)
     monkeypatch.delenv("POSTROAD_KEYS_FILE", raising=False)
     dsn = "postgresql://127.0.0.1:1/road"
-    result = postroad("up", "--dsn", dsn, "--listen", "127.0.0.1:0")
+    result = postroad("up", "--dsn", dsn, "--listen", "127.0.0.1:0", "--processes", "1")
     assert result.exit_code == 2
     assert "postroad keys new" in result.stderr
     asyncio.run(fill(tmp_path / "r.db", 1))

@@ -4,14 +4,14 @@ from msgspec.structs import replace
 
 from postroad.model.decide import Move
 from postroad.model.entities import DAY_MS, Policy
-from postroad.model.record import Kept, Result
+from postroad.model.record import Retention, Result
 from tests.contract.bench import Bench
 
 KEPT = Policy(keep_bodies_ms=60_000)
 
 
 def keep(result: Result) -> Result:
-    return replace(result, keep=Kept(60_000))
+    return replace(result, keep=Retention(60_000))
 
 
 async def test_a_kept_body_is_there_until_its_time(bench: Bench) -> None:

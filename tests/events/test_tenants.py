@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from postroad import Send
 from postroad.config import Settings
 from postroad.model.credential import CredentialSpec
 from tests.api.stand import Stand
@@ -39,7 +40,9 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     await road.campaigns.create(MARK, credential=MARK, template=HIDDEN, tenant="acme")
     token = await road.tokens.make(HIDDEN, tenant="acme")
     file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
+    batch = await road.batch([Send("good", HIDDEN, tenant="acme", delay=3_600)])
     return {
+        "/v1/batches": batch.id,
         "/v1/endpoints": made.id,
         **dict.fromkeys(("/v1/endpoints/{id}/feed", "/v1/endpoints/{id}/ack"), read.id),
         "/v1/events": event.id,

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = Path(__file__).parent / "sample_answers.py"
-KEPT = "return receipts_of([send], await intake.put([drafted]))[0]"
+KEPT = "return receipts_of([send], await intake.put([drafted]), self.jobs)[0]"
 LOST = "await intake.put([drafted])\n        return Receipt(to_text(drafted.id), send.queue)"
 """How a receipt was once given for a message that nobody had."""
 

@@ -33,6 +33,7 @@ HEARD = {
     "sync.py Thread": "runs a loop; what its verbs raise is raised where they were called",
     "transports/child_main.py Thread": "in a child process; should it die, the pipe's end still ends it",
     "transports/children.py create_task": "waits for a process to end, and is awaited at the close",
+    "transports/gathering.py create_task": HANDED,
     "transports/hub.py create_task": "closes a connection that nobody needs any more",
     "transports/smtp/attached.py create_task": HANDED,
     "transports/smtp/resolver.py create_task": AWAITED,

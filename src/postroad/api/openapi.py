@@ -48,6 +48,7 @@ PARAMETERS: Final = {
     "actor": "Only what this token did, by its id; `local` is commands on the server's machine",
     "verb": "Only this verb, as the list names it",
     "row": "The recipient's number in its campaign",
+    "running": "Stop it also when it is running",
     "wait_s": "How long to wait for the process that may be sending it",
     "Idempotency-Key": "Within a day the same key and body give the first receipt again",
 }

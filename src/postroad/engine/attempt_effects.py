@@ -10,7 +10,7 @@ from postroad.model.circuit import CLOSED, Circuit
 from postroad.model.decide import Move, Next
 from postroad.model.entities import Lane, Message, Policy, Rung
 from postroad.model.outcome import Outcome, unknown
-from postroad.model.record import Kept, LaneChange, QueueChange, Result
+from postroad.model.record import LaneChange, QueueChange, Result, Retention
 from postroad.model.states import DeadReason
 
 LOST_LEASES_MAX: Final = 3
@@ -69,7 +69,7 @@ def with_kept(result: Result, policy: Policy, outcome: Outcome, road_ms: int) ->
     if not body_ms and not policy.result_ttl_ms:
         return result
     given = outcome.result if delivered else None
-    return replace(result, keep=Kept(body_ms, policy.result_ttl_ms, given))
+    return replace(result, keep=Retention(body_ms, policy.result_ttl_ms, given))
 
 
 def crash_suspect(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:

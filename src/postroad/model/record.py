@@ -20,7 +20,7 @@ ENDS: Final = frozenset((Move.deliver, Move.die, Move.cancel))
 UNSTORABLE: Final = "(what was said could not be stored)"
 
 
-class Kept(Struct, frozen=True, gc=False):
+class Retention(Struct, frozen=True, gc=False):
     """What is kept when a try has ended: how long the body of a delivered message, and how long
     what its handler returned. Where results are kept, who waits for the end is told."""
 
@@ -46,7 +46,7 @@ class Result(Struct, frozen=True, gc=False):
     order_group: int = 0
     priority: int = 0
     details: TryDetails | None = None
-    keep: Kept | None = None
+    keep: Retention | None = None
     """What is kept of it, where something is."""
 
 

@@ -189,15 +189,8 @@ class HandlerSession:
                 self._in_threads[message.id] = job
                 call = self._threads.call(partial(self._function, job))
                 answer = await self._in_thread(call, message)
-        except Reject as error:
-            return self._shown(queue, message, rejected(error_text(error)))
-        except RetryLater as error:
-            said = later(error_text(error), after_ms=error.after_ms)
-            return self._shown(queue, message, said)
-        except HoldQueue as error:
-            return self._shown(queue, message, queue_held(error_text(error), error.hold))
-        except HoldKey as error:
-            return self._shown(queue, message, key_held(error_text(error), error.hold))
+        except (Reject, RetryLater, HoldQueue, HoldKey) as error:
+            return self._shown(queue, message, _asked_for(error))
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
             if job.cancelled:  # it was asked to end
                 return self._shown(queue, message, later(STOPPED, after_ms=0))
@@ -261,3 +254,13 @@ class HandlerSession:
 
     async def close(self) -> None:
         """There is nothing to close."""
+
+
+def _asked_for(error: Reject | RetryLater | HoldQueue | HoldKey) -> Outcome:
+    """The outcome that a handler names by what it raises."""
+    said = error_text(error)
+    if isinstance(error, Reject):
+        return rejected(said)
+    if isinstance(error, RetryLater):
+        return later(said, after_ms=error.after_ms)
+    return (queue_held if isinstance(error, HoldQueue) else key_held)(said, error.hold)

@@ -58,7 +58,7 @@ class ProgressReports:
         """Write reports while the road runs."""
         self._loop = asyncio.get_running_loop()
         while True:
-            _ = await self._reported.wait()
+            _ = await self._reported.wait()  # it is always true
             self._reported.clear()
             await self.write()
             await self._clock.sleep(EVERY_S)

@@ -15,7 +15,7 @@ from postroad.model.entities import Message, order_group_of
 from postroad.model.errors import BadInput, Conflict, NotOnRabbitMQ, Overloaded, StoreError
 from postroad.model.ids import to_number, to_text
 from postroad.model.outcome import Kind
-from postroad.model.record import Kept, Look, Record, Result, Want
+from postroad.model.record import Look, Record, Result, Retention, Want
 from postroad.model.states import NEVER
 from postroad.observe.figures import PLACE, FigureGatherer
 from postroad.ports.feeds import FeedStore
@@ -219,5 +219,5 @@ def _delivered(entry: EndpointEntry, message: Message, now_ms: int) -> Result:
         0,
         *about,
         order_group=order_group_of(policy, ""),
-        keep=Kept(policy.keep_bodies_ms) if policy.keep_bodies_ms else None,
+        keep=Retention(policy.keep_bodies_ms) if policy.keep_bodies_ms else None,
     )
