@@ -102,7 +102,7 @@ async def test_every_route_that_changes_something_is_audited() -> None:
     plain = {route.path for route in ROUTES if route.method != "GET" and not route.changes}
     callbacks = {"/v1/callbacks/{key}", "/v1/callbacks/{owner}/{name}"}
     acks = {"/v1/endpoints/{id}/ack"}
-    sends = {"/v1/messages", "/v1/messages:batch", "/v1/events"}
+    sends = {"/v1/batches", "/v1/messages", "/v1/messages:batch", "/v1/events"}
     assert plain == {*sends, *acks, *callbacks, "/unsubscribe"}
 
 

