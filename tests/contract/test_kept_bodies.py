@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from postroad.model.decide import Move
 from postroad.model.entities import DAY_MS, Policy
-from postroad.model.record import Retention, Result
+from postroad.model.record import Result, Retention
 from tests.contract.bench import Bench
 
 KEPT = Policy(keep_bodies_ms=60_000)
