@@ -143,7 +143,8 @@ def test_a_database_that_is_away_is_told_in_few_lines(
     keys.chmod(0o600)
     monkeypatch.setenv("POSTROAD_KEYS_FILE", str(keys))
     with PrivatePostgres() as server:
-        with logged(folder, "up", "--listen", "127.0.0.1:0", "--dsn", server.create_road()) as log:
+        dsn, one = server.create_road(), ("--processes", "1")
+        with logged(folder, "up", "--listen", "127.0.0.1:0", "--dsn", dsn, *one) as log:
             log.wait_for("webhook guard")
             server.stop("immediate")
             log.wait_for("the store is away")

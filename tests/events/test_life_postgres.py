@@ -41,7 +41,8 @@ class Days:
 
         @road.handler(OPERATOR)
         async def hear(message: Any) -> None:
-            self.told.append(message.body)
+            if message.body["type"] != "message.dead":
+                self.told.append(message.body)
 
         return road
 

@@ -4,6 +4,7 @@ import io
 from base64 import b64decode
 from typing import Any
 
+import msgspec
 import pytest
 
 from postroad import Postroad, Reject
@@ -91,6 +92,18 @@ def test_rules_are_by_queue_type_and_pointer() -> None:
     assert rules.body("order.paid", b"\xff\x00") == b"\xff\x00"
     assert rules.text("order.paid", b'{"a":{"b":{"c":[12345, true, "x"]}}}', "12345 x") == "… x"
     assert rules.text("order.paid", b"[" * 10_000, "text") == "text"
+
+
+def test_of_many_values_none_is_told() -> None:
+    rules = Redaction(("/pins",))
+    for count in (1, 60, 100, 101, 1_000):
+        pins = [f"pin-{n:05}" for n in range(count)]
+        body = msgspec.json.encode({"pins": pins})
+        said = f"not {' '.join(pins)}"
+        assert "pin-" not in rules.text("any", body, said), count
+        answer = rules.answer("any", body, b"\xff" + said.encode())
+        assert b"pin-" not in answer, count
+        assert answer.startswith(b"\xffnot ") == (count <= 100)
 
 
 def test_bad_rules_are_refused_by_name() -> None:

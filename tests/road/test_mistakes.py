@@ -33,7 +33,7 @@ def nothing(_message: Any) -> None:
 
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"retry": 5}, "retry= is no option; give retries"),
-    ({"max_attempts_ever": 5}, "give at_most_once, concurrency, keep_bodies, ladder"),
+    ({"max_attempts_ever": 5}, "give at_most_once, batch, concurrency, keep_bodies"),
     ({"ladder": [1, 2]}, r"give Steps\(…\) or Exponential\(…\)"),
     ({"ladder": Steps(retries=3, delays_ms=())}, "waits from 1 ms to a year"),
 ]

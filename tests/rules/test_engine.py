@@ -178,7 +178,7 @@ def test_rules_are_changed_while_it_runs_and_the_first_that_applies_counts() -> 
         await asyncio.sleep(6)
         assert (await world.client.explain(to_text(plain))).state is State.waiting
         await world.client.rules.put("z", lanes="sim:*", code="*", status="451", do="reject")
-        await asyncio.sleep(6)
+        await asyncio.sleep(60)  # its next try is at level 2
         assert (await world.client.explain(to_text(plain))).state is State.dead
         await world.client.rules.put("a", lanes="sim:*", status="4??", do="keep")
         await asyncio.sleep(6)
@@ -186,7 +186,7 @@ def test_rules_are_changed_while_it_runs_and_the_first_that_applies_counts() -> 
         await asyncio.sleep(3)
         assert (await world.client.explain(to_text(kept))).state is State.waiting
         await world.client.rules.delete("a")
-        await asyncio.sleep(30)
+        await asyncio.sleep(60)
         assert (await world.client.explain(to_text(kept))).state is State.dead
 
     simulate(7, story)

@@ -84,7 +84,7 @@ class ProcessSupervisor:
             if self._stopping.is_set():
                 self._code = self._code or abs(code)
                 break
-            if not works.is_set():  # it never worked, and what is wrong is said
+            if not self._first_works.is_set():  # nothing ever worked, and what is wrong is said
                 self._code = code if code > 0 else 1
                 self._stopping.set()
                 break

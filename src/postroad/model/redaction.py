@@ -3,7 +3,6 @@ said about it."""
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import islice
 from typing import Final
 
 import msgspec
@@ -19,6 +18,8 @@ POINTER_MAX: Final = 500
 TELLING_CHARACTERS: Final = 4
 """Shorter values are in many texts by chance."""
 VALUES_MAX: Final = 100
+"""Of a body with more hidden values, nothing that was said about it is shown."""
+ANY_BYTES: Final = "surrogateescape"
 DECODE: Final = msgspec.json.Decoder().decode
 ENCODE: Final = msgspec.json.Encoder().encode
 
@@ -74,19 +75,17 @@ class Redaction:
 
     def text(self, name: str, body: bytes, text: str) -> str:
         """What was said about a body, without the values of its hidden fields."""
-        if not text:
-            return text
-        for value in self._values(name, body):
+        values = self._values(name, body) if text else set()
+        if len(values) > VALUES_MAX:
+            return HIDDEN
+        for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, HIDDEN)
         return text
 
     def answer(self, name: str, body: bytes, answer: bytes) -> bytes:
         """The same for bytes."""
-        if not answer:
-            return answer
-        for value in self._values(name, body):
-            answer = answer.replace(value.encode(), HIDDEN.encode())
-        return answer
+        told = self.text(name, body, answer.decode(errors=ANY_BYTES))
+        return told.encode(errors=ANY_BYTES)
 
     def _pointers(self, name: str) -> list[tuple[str, ...]]:
         return [rule.pointer for rule in self._rules if rule.applies(name)]
@@ -99,14 +98,13 @@ class Redaction:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
-    def _values(self, name: str, body: bytes) -> list[str]:
-        """The hidden values as texts, also as JSON writes them; the longest first."""
+    def _values(self, name: str, body: bytes) -> set[str]:
+        """The hidden values as texts, also as JSON writes them."""
         content = self._content(name, body)
         pointers = self._pointers(name) if content is not None else []
         found = (value for pointer in pointers for value in _at(content, pointer))
         texts = (text for value in found for text in _told(value))
-        telling = (text for text in texts if len(text) >= TELLING_CHARACTERS)
-        return sorted(set(islice(telling, VALUES_MAX)), key=len, reverse=True)
+        return {text for text in texts if len(text) >= TELLING_CHARACTERS}
 
 
 def _hidden(content: object, pointer: tuple[str, ...]) -> object:

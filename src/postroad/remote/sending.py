@@ -1,5 +1,6 @@
 """Sends as requests. Each has an idempotency key, of its own where the caller gives none: so a send
-whose answer was lost is repeated, and stored once."""
+whose answer was lost is repeated, and stored once. One that replaces has none, and is repeated only
+while it would replace itself."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ from postroad.model.problem import Problem, error_of
 from postroad.observe import tracing
 from postroad.ports.clock import Clock
 from postroad.ports.entropy import secret_bytes
-from postroad.remote.api_request import ApiRequest
+from postroad.remote.api_request import ApiAnswer, ApiRequest
 from postroad.remote.calls import lines_of
 from postroad.remote.client import NDJSON, PATIENCE_S, RemoteClient
 from postroad.verbs.receipts import JobReads, Receipt, SentReceipt
@@ -35,6 +36,8 @@ TOGETHER_MAX: Final = 10_000
 LINES: Final = 5_000
 BYTES: Final = 8 << 20
 PAUSE_S: Final = 0.5
+MARGIN_S: Final = 1.0
+"""So long before it is due a message is not sent again to replace itself."""
 AWAY: Final = (Overloaded, StoreUnavailable)
 
 
@@ -63,7 +66,7 @@ class RemoteSending:
         (send,) = self._prepared([send])
         headers = self._client.for_tenant(send.tenant)
         asked = ApiRequest("POST", "/v1/messages", {}, line_of(send), headers)
-        answer = await self._client.ask(asked, again=True)
+        answer = await self._ask(asked, [send])
         return self._own(send, self._client.read(answer.content, Receipt))
 
     async def send_many(self, sends: Sends) -> list[Receipt]:
@@ -81,7 +84,7 @@ class RemoteSending:
         headers = {**self._client.for_tenant(asked[0].tenant), "content-type": NDJSON}
         path = "/v1/messages:batch"
         request = ApiRequest("POST", path, {"together": "true"}, content, headers)
-        answer = await self._client.ask(request, again=True)
+        answer = await self._ask(request, asked)
         said = [self._client.read(line, LineSaid) for line in answer.content.splitlines()]
         if len(said) != len(asked) + 1:
             raise RoadUnreachable(f"the answer of {self._client.name} was cut off")
@@ -93,17 +96,23 @@ class RemoteSending:
         sent again, with their keys, while there is patience."""
         asked = self._prepared([as_send(one) for one in sends])
         said: dict[int, Receipt | PostroadError] = {}
-        until_s = self._clock.steady_s() + PATIENCE_S
+        began_s = self._clock.steady_s()
         left = list(range(len(asked)))
         while left:
             for places in _parts(asked, left):
                 said |= await self._batch(asked, places)
-            left = [n for n in left if isinstance(said[n], AWAY)]
-            if left and self._clock.steady_s() >= until_s:
-                break
+            passed_s = self._clock.steady_s() - began_s
+            left = [n for n in left if _again(asked[n], said[n], passed_s)]
             if left:
                 await self._clock.sleep(PAUSE_S)
         return [said[n] for n in range(len(asked))]
+
+    async def _ask(self, request: ApiRequest, sends: Sequence[Send]) -> ApiAnswer:
+        """Store these, and ask again while that stores none of them twice."""
+        while_s = min(map(_repeatable_s, sends))
+        again = while_s > 0
+        patience_s = while_s if again else PATIENCE_S
+        return await self._client.ask(request, again=again, patience_s=patience_s)
 
     async def _batch(
         self, asked: Sequence[Send], places: Sequence[int]
@@ -139,9 +148,8 @@ class RemoteSending:
         )
 
     def _prepared(self, sends: Sequence[Send]) -> list[Send]:
-        # One that replaces may be sent twice: the second replaces the first.
         keyed = [
-            send if send.key or send.replace else structs.replace(send, key=_own_key())
+            send if send.key or send.replace or send.unique_for else _with_own_key(send)
             for send in sends
         ]
         if not tracing.active():
@@ -150,8 +158,18 @@ class RemoteSending:
             return [with_trace(send, carried) for send in keyed]
 
 
-def _own_key() -> str:
-    return f"{OWN}{secret_bytes(12).hex()}"
+def _with_own_key(send: Send) -> Send:
+    return structs.replace(send, key=f"{OWN}{secret_bytes(12).hex()}")
+
+
+def _repeatable_s(send: Send) -> float:
+    """So long a send may be repeated that may be stored: one that replaces until it is due."""
+    return min(PATIENCE_S, seconds_of(send.delay) - MARGIN_S) if send.replace else PATIENCE_S
+
+
+def _again(send: Send, said: Receipt | PostroadError, passed_s: float) -> bool:
+    """Whether one is sent again that got this answer: it may be stored, or not."""
+    return isinstance(said, AWAY) and passed_s < _repeatable_s(send)
 
 
 def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:

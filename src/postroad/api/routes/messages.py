@@ -117,7 +117,7 @@ async def send(
     (receipt,) = await here.admission.store(tenant, 1, work)
     here.meter.accepted(int(not receipt.duplicate))
     headers = {"location": f"/v1/messages/{receipt.id}"}
-    told = Receipt(receipt.id, receipt.queue, receipt.duplicate)
+    told = Receipt(receipt.id, receipt.queue, receipt.duplicate, receipt.earlier)
     return Response(told, status=200 if receipt.duplicate else 201, headers=headers)
 
 

@@ -89,7 +89,7 @@ class PostgresRecording(PostgresBatches):
         query = "record_noted" if notes else "record"
         values = (record.owner, *batch.columns(), *notes)
         kept = [r for r in record.results if r.keep]
-        members = [r for r in record.results if MARK in r.message.headers]
+        members = [r for r in record.results if r.message.headers and MARK in r.message.headers]
         if members and not (kept or notes):
             query, values = "record_members", (*values, *_ended(members))
         if kept or (members and notes):

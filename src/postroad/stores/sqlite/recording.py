@@ -74,7 +74,9 @@ def _deliver(db: Database, results: Sequence[Result], now_ms: int) -> None:
     gone = db.many_changed("message_delete", [(r.message.id,) for r in results])
     if gone == len(results):
         db.many("history_insert", [_history(r, now_ms, r.message.attempts) for r in results])
-        if members := [r.message.id for r in results if MARK in r.message.headers]:
+        if members := [
+            r.message.id for r in results if r.message.headers and MARK in r.message.headers
+        ]:
             end_members(db, members, DELIVERED, now_ms)
     else:  # some have expired, were cancelled, or were recorded late by an earlier owner
         for result in results:
