@@ -143,7 +143,8 @@ class Postroad:
         redaction = self._redaction = Redaction(self.settings.redact)
         self._failure_log = FailureLog(log, store.clock, redaction)
         self._handlers = HandlerTransport(self._failure_log, parts.threads)
-        self.registry, self.extra_transports = Registry(self._handlers, self), tuple(transports)
+        self.registry = Registry(self._handlers, self, store.clock)
+        self.extra_transports = tuple(transports)
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         transforms = self.registry.transforms

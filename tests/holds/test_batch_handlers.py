@@ -1,11 +1,16 @@
 """Handlers that get a list: gathered over their lanes, each message with an outcome of its own."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from postroad import Message, Postroad, Reject, RetryLater, Some
 from postroad.errors import BadInput
+from postroad.ports.clock import SystemClock
+from postroad.transports.gathering import Gatherer
+from postroad.transports.job import Job, plain
+from tests.doors.answers import MESSAGE
 
 
 async def test_messages_of_all_lanes_are_gathered(road: Postroad) -> None:
@@ -60,6 +65,43 @@ async def test_what_is_raised_fails_all_and_a_bad_body_only_itself(road: Postroa
     assert {one.id for one in receipts} == dead.keys()
     assert "does not fit" in dead[receipts[1].id].error
     assert dead[receipts[0].id].reason == "exhausted"
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+async def test_whatever_a_call_comes_to_every_message_has_an_answer(
+    road: Postroad, *, cancels: bool
+) -> None:
+    @road.handler("index", batch=2, within=25, retries=0)
+    async def index(messages: list[Message[int]]) -> dict[str, Exception]:
+        if cancels:
+            inner = asyncio.create_task(asyncio.sleep(3600))
+            inner.cancel()
+            await inner
+        return {message.id: StopIteration(message.body) for message in messages}
+
+    await road.send_many([("index", 1), ("index", 2)])
+    async with asyncio.timeout(60):
+        await road.run(until_idle=True)
+    said = "that was cancelled" if cancels else "StopIteration"
+    errors = [one.error for one in (await road.dead.list()).messages]
+    assert [said in error for error in errors] == [True, True]
+
+
+def test_the_wait_for_more_is_by_the_clock_that_is_given() -> None:
+    """An hour of a hastened clock is soon over."""
+
+    async def story() -> None:
+        calls: list[int] = []
+
+        async def index(messages: list[Job]) -> None:
+            calls.append(len(messages))
+
+        message: Job = Message(MESSAGE, plain, print, print)
+        async with asyncio.timeout(60):
+            await Gatherer(index, 2, 3600, SystemClock(speed=1_000_000)).handle(message)
+        assert calls == [1]
+
+    asyncio.run(story())
 
 
 def test_bad_options_are_named(dsn: str) -> None:

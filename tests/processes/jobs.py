@@ -57,7 +57,7 @@ def work(message: Message[Note]) -> None:
 
 def deaf(message: Message[Note]) -> None:
     """Never end, whatever is raised in it."""
-    note(message)
+    note(message, "deaf")
     while True:
         try:
             time.sleep(60)

@@ -30,7 +30,7 @@ class Deadlines:
     def extend(self, task: "asyncio.Task[None]", seconds: float) -> None:
         """The send of this task still goes on; it may take so long from now."""
         if task in self._until and task not in self._cut:
-            self._until[task] = (self._clock.steady_s() + seconds, self._until[task][1])
+            self.start(task, seconds, self._clock.steady_s(), self._until[task][1])
 
     def stop_try(self, number: int) -> None:
         """Cut the send of a message now, since it is cancelled."""

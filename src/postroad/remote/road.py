@@ -55,7 +55,7 @@ class RemoteRoad(Postroad):
         chance = parts.chance or system_chance()
         client = self._client = RemoteClient(read_address(self.dsn), token, clock, chance)
         self._remote = RemoteSending(client, clock)
-        self.registry = Registry(HandlerTransport(FailureLog(make_log(), clock)), self)
+        self.registry = Registry(HandlerTransport(FailureLog(make_log(), clock)), self, clock)
         self._controls = remote_group(Controls, tables.CONTROLS, client)
         self._explainer = remote_group(Explainer, tables.EXPLAINER, client)
         for name, group in vars(Postroad).items():

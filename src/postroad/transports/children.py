@@ -5,7 +5,6 @@ not run on in it. It is started when it is needed, and ended when it has had not
 minute. A child that crashes, or whose call is cut, takes nothing with it but that call."""
 
 import asyncio
-import os
 import signal
 import socket
 import subprocess
@@ -66,11 +65,6 @@ class ChildProcess:
         self.rest: asyncio.TimerHandle | None = None
 
     @property
-    def pid(self) -> int:
-        """The number of its process."""
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
         """Whether it has not ended, while it is idle. (waitpid takes 10 times as long.)"""
         try:
@@ -129,7 +123,7 @@ class ChildProcess:
             self.rest.cancel()
         with suppress(OSError):
             if cut:
-                os.kill(self.pid, CUT)  # it is ours until it was waited for
+                self._process.send_signal(CUT)  # unless it was waited for: its number is free then
             self._pipe.shutdown(socket.SHUT_WR)
         _ = await self._ended()  # how it ended is no news
         self._pipe.close()
@@ -156,7 +150,7 @@ class Children:
             queue, place.module, place.name, policy.timeout_ms, policy.result_ttl_ms, prepared
         )
         self._loop = asyncio.get_running_loop()
-        self._broken: ChildLost | None = None
+        self._broken = ""
         """Why the last one could not be started; until then none is."""
         self._broken_until_s = 0.0
         self._free = asyncio.Semaphore(most)
@@ -185,15 +179,15 @@ class Children:
 
     async def start(self) -> ChildProcess:
         """Start one; ChildLost says why it could not be."""
-        if self._broken is not None and self._loop.time() < self._broken_until_s:
-            raise self._broken
+        if self._broken and self._loop.time() < self._broken_until_s:
+            raise ChildLost(self._broken)
         child = ChildProcess(self._start)
         self._all.add(child)
         try:
             await child.ready()
         except BaseException as error:
             if isinstance(error, ChildLost):
-                self._broken, self._broken_until_s = error, self._loop.time() + BROKEN_S
+                self._broken, self._broken_until_s = str(error), self._loop.time() + BROKEN_S
             self.drop(child, cut=True)
             raise
         return child

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, get_args, get_origin
 
 from postroad.model.errors import BadInput
+from postroad.ports.clock import Clock, Timer
 from postroad.transports import job as received
 from postroad.transports.job import Job, is_async, named, resolved
 
@@ -20,7 +21,7 @@ class Some(Exception):
     def __init__(self, failed: Iterable[str] | Mapping[str, Exception], reason: str = "") -> None:
         super().__init__(reason or "the handler names it among those that failed")
         self.failed: dict[str, Exception] = (
-            dict(failed)
+            {one: _error(told) for one, told in failed.items()}
             if isinstance(failed, Mapping)
             else {one: RuntimeError(str(self)) for one in failed}
         )
@@ -31,23 +32,27 @@ class Gatherer:
     function with the list, and hands each its own answer."""
 
     def __init__(
-        self, function: Callable[[list[Job]], Awaitable[Any]], most: int, within_s: float
+        self,
+        function: Callable[[list[Job]], Awaitable[Any]],
+        most: int,
+        within_s: float,
+        clock: Clock,
     ) -> None:
         self._function = function
-        self._most, self._within_s = most, within_s
+        self._most, self._within_ms = most, int(within_s * 1000)
+        self._clock = clock
         self._waiting: list[tuple[Job, asyncio.Future[None]]] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         self._calls: set[asyncio.Task[None]] = set()
 
     async def handle(self, message: Job) -> None:
         """Wait for the call that this message is part of; raises what it came to."""
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[None] = loop.create_future()
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((message, answer))
         if len(self._waiting) >= self._most:
             self._call()
         elif self._timer is None:
-            self._timer = loop.call_later(self._within_s, self._call)
+            self._timer = self._clock.later(self._within_ms, self._call)
         await answer
 
     def _call(self) -> None:
@@ -73,23 +78,32 @@ class Gatherer:
             task.cancel()
 
     async def _run(self, batch: list[tuple[Job, "asyncio.Future[None]"]]) -> None:
-        whole: Exception | None = None
+        whole: Exception | None = RuntimeError("the call of the handler was ended")
         answers: Answers = {}
         try:
-            said = await self._function([message for message, _ in batch])
-            answers = _checked(said)
+            answers = _checked(await self._function([message for message, _ in batch]))
+            whole = None
         except Some as some:
-            answers = some.failed
+            answers, whole = some.failed, None
         except Exception as error:  # noqa: BLE001 - it is the outcome of each of them
             whole = error
-        for message, answer in batch:
-            wrong = whole or answers.get(message.id)
-            if answer.done():
-                continue  # it was cut at its deadline
-            if wrong is None:
-                answer.set_result(None)
-            else:
-                answer.set_exception(wrong)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            whole = RuntimeError("the handler awaited a task that was cancelled")
+        finally:  # whatever it was: an answer that is not given is waited for
+            for message, answer in batch:
+                _give(answer, whole or answers.get(message.id))
+
+
+def _give(answer: "asyncio.Future[None]", wrong: Exception | None) -> None:
+    if answer.done():
+        return  # it was cut at its deadline
+    if wrong is None:
+        answer.set_result(None)
+    else:
+        answer.set_exception(wrong)
 
 
 def _checked(said: object) -> Answers:
@@ -105,7 +119,10 @@ def _checked(said: object) -> Answers:
 
 
 def _error(told: object) -> Exception:
-    return told if isinstance(told, Exception) else RuntimeError(str(told))
+    """What a future can raise: anything but StopIteration, which is no exception to it."""
+    if isinstance(told, Exception) and not isinstance(told, StopIteration):
+        return told
+    return RuntimeError(repr(told) if isinstance(told, Exception) else str(told))
 
 
 def one_of(function: Callable[..., Any]) -> Callable[[Job], None]:

@@ -35,8 +35,9 @@ G = TypeVar("G", bound=Callable[..., object])
 class Registry:
     """The registered functions of one road."""
 
-    def __init__(self, handlers: HandlerTransport, road: SendsMany) -> None:
+    def __init__(self, handlers: HandlerTransport, road: SendsMany, clock: Clock) -> None:
         self.functions = handlers
+        self._clock = clock
         self.home = Home(road)
         self.providers = Providers()
         self.plans: dict[str, CallPlan] = {}
@@ -54,7 +55,7 @@ class Registry:
             function = given.function if isinstance(given, HandlerCall) else given
             plan = plan_call(one_of(function) if most else function, name, self.providers.values)
             place = function_place(name, function, plan, options)
-            handle = Gatherer(function, most, within_s).handle if most else plan.handle
+            handle = Gatherer(function, most, within_s, self._clock).handle if most else plan.handle
             self._add(name, Handler(handle, policy, concurrency, plan.reads, place), plan)
             return make(name, function, plan, self.home)
 

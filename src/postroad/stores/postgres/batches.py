@@ -48,6 +48,7 @@ class PostgresBatches(BatchTables, PostgresBase):
         """Store batches, members, what follows, and the messages that are sent now."""
         self._check_open()
         values = (msgspec.json.encode(plan.rows).decode(), *_members(plan), *_held(plan.held))
+        values = (*values, list(plan.queues))
         accepted = AcceptBatch(plan.drafts).columns() if plan.drafts else ()
 
         async def work(raw: Raw) -> str:

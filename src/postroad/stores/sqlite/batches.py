@@ -13,13 +13,15 @@ from postroad.model.batch import (
 )
 from postroad.model.entities import Draft
 from postroad.stores.sqlite.database import Database, Row
-from postroad.stores.sqlite.inbox import accept
+from postroad.stores.sqlite.inbox import accept, check_queue
 
 DELIVERED, DEAD, CANCELLED = range(3)
 
 
 def put(db: Database, plan: BatchPlan, now_ms: int) -> None:
     """Store batches, their members, what follows them, and the messages that are sent now."""
+    for queue in plan.queues:
+        check_queue(db, queue)
     db.many("batch_insert", [_batch_row(plan, place) for place in range(len(plan.rows))])
     db.many("member_insert", plan.members)
     db.many("held_insert", [_held_row(held) for held in plan.held])
