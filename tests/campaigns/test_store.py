@@ -203,3 +203,22 @@ def test_of_verbs_that_race_one_moves_the_campaign(tell: Callable[..., None]) ->
         assert sorted(await asyncio.gather(*moves)) == [False, False, False, True]
 
     tell(story)
+
+
+def test_a_report_takes_back_a_failure_that_was_temporary(tell: Callable[..., None]) -> None:
+    async def story(b: Bench) -> None:
+        tries = await b.begin(await b.claim(), 2)
+        later, never = sorted(tries)
+        failed = RowState.failed
+        results = [
+            CallResult(later, tries[later], failed, due_ms=1),
+            CallResult(never, tries[never], failed),
+        ]
+        told = await b.store.record(b.campaign.id, results)
+        assert (told.sent, told.failed, told.temporary) == (0, 2, 1)
+        for n, left in ((later, 1), (never, 0)):
+            assert await b.store.callback(b.campaign.id, n, f"SM{n}", "delivered", "")
+            counts = (await b.road.campaigns.show("c")).counts
+            assert (counts.sent, counts.failed, counts.temporary) == (2 - left, left, 0)
+
+    tell(story)

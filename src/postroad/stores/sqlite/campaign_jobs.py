@@ -74,7 +74,7 @@ def record(db: Database, campaign: int, results: Sequence[CallResult]) -> Counts
         change[result.state] += 1
         if result.state == RowState.unsent:
             place = min(place, result.n - 1)
-        temporary += result.state == RowState.failed and result.due_ms > 0
+        temporary += _temporary(result)
     final = (change[state] for state in (RowState.sent, RowState.failed, RowState.uncertain))
     db.run("campaign_add", campaign, *final, 0, change[RowState.suppressed], place, temporary)
     row = db.one("campaign_by_id", campaign)
@@ -105,7 +105,13 @@ def _values(result: CallResult) -> tuple[int | str, ...]:
         result.error,
         0 if unsent else result.started_at_ms,
         0 if unsent else result.answered_at_ms,
+        _temporary(result),
     )
+
+
+def _temporary(result: CallResult) -> int:
+    """1 if it failed because its server said "later" until the last try."""
+    return int(result.state == RowState.failed and result.due_ms > 0)
 
 
 def reap(db: Database, only_owner: int, repeats: Sequence[str], now_ms: int) -> int:

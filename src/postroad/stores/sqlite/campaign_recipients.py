@@ -76,7 +76,7 @@ def callback(db: Database, campaign: int, n: int, said: Callback, now_ms: int) -
     row = db.one("recipient_find", campaign, n)
     if row is None or row[2] not in ("", provider_id):
         return False
-    was, _, _, old = row
+    was, _, _, old, temporary = row
     tries, begun_ms = db.one("op_find", campaign, n) or (0, 0)
     db.run("op_gone", campaign, n, 0)
     db.run("recipient_taken", campaign, n, provider_id, tries, begun_ms, now_ms)
@@ -85,7 +85,7 @@ def callback(db: Database, campaign: int, n: int, said: Callback, now_ms: int) -
     if was != "sent" or bad:
         gone = tuple(-(was == state) for state in ("failed", "uncertain", "suppressed"))
         changes = (was != "sent", *gone[:2], bad, gone[2])
-        db.run("campaign_add", campaign, *map(int, changes), NEVER, 0)
+        db.run("campaign_add", campaign, *map(int, changes), NEVER, -temporary)
     return True
 
 

@@ -209,11 +209,11 @@ with gone as (
   delete from postroad.campaign_message m
    where m.campaign_id = $1 and m.n = $2
      and not exists (select from postroad.campaign_op o where o.campaign_id = $1 and o.n = $2)
-  returning m.state, m.status)
+  returning m.state, m.status, m.temporary)
 update postroad.campaign c
    set total = c.total - 1, sent = c.sent - (g.state = 'sent')::int, failed = c.failed - (g.state = 'failed')::int,
        uncertain = c.uncertain - (g.state = 'uncertain')::int,
-       suppressed = c.suppressed - (g.state = 'suppressed')::int,
+       suppressed = c.suppressed - (g.state = 'suppressed')::int, temporary = c.temporary - g.temporary,
        undelivered = c.undelivered - (g.status in ('bounced', 'undelivered', 'failed', 'canceled'))::int
   from gone g where c.id = $1
 

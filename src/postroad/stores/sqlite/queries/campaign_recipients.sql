@@ -18,17 +18,17 @@ select n, tries, recipient, fields from campaign_message
 
 -- name: recipient_find
 -- Read how a recipient stands.
-select state, tries, provider_id, status from campaign_message where campaign_id = ?1 and n = ?2
+select state, tries, provider_id, status, temporary from campaign_message where campaign_id = ?1 and n = ?2
 
 -- name: recipient_result
 -- Write the result of a call.
 update campaign_message set state = ?3, tries = ?4, provider_id = ?5, error_code = ?6, sub_type = ?7,
-       error = ?8, sent_at = ?9, answered_at = ?10
+       error = ?8, sent_at = ?9, answered_at = ?10, temporary = ?11
  where campaign_id = ?1 and n = ?2
 
 -- name: recipient_taken
 -- Note that the provider has accepted the message, whatever was recorded before.
-update campaign_message set state = 'sent', provider_id = ?3, error_code = case when state = 'sent' then error_code else '' end,
+update campaign_message set state = 'sent', temporary = 0, provider_id = ?3, error_code = case when state = 'sent' then error_code else '' end,
        sub_type = case when state = 'sent' then sub_type else 'by callback' end,
        error = case when state = 'sent' then error else '' end,
        tries = max(tries, ?4), sent_at = case when sent_at = 0 then ?5 else sent_at end,
@@ -58,5 +58,5 @@ delete from campaign_message where campaign_id = ?1
 -- name: recipients_retry
 -- Make the failed and the suppressed recipients of a campaign unsent again.
 update campaign_message set state = 'unsent', provider_id = '', error_code = '', sub_type = '',
-       error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0
+       error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0, temporary = 0
  where campaign_id = ?1 and state in ('failed', 'suppressed')

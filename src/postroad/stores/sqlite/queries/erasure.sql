@@ -184,7 +184,7 @@ select c.id, m.n, exists (select 1 from campaign_op o join job j on j.id = o.job
 update campaign
    set total = total - 1, sent = sent - (m.state = 'sent'), failed = failed - (m.state = 'failed'),
        uncertain = uncertain - (m.state = 'uncertain'),
-       suppressed = suppressed - (m.state = 'suppressed'),
+       suppressed = suppressed - (m.state = 'suppressed'), temporary = campaign.temporary - m.temporary,
        undelivered = undelivered - (m.status in ('bounced', 'undelivered', 'failed', 'canceled'))
   from campaign_message m
  where campaign.id = ?1 and m.campaign_id = ?1 and m.n = ?2

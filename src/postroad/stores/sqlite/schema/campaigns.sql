@@ -77,6 +77,7 @@ create table campaign_message (
   answered_at integer not null default 0,
   status      text not null default '',
   status_at   integer not null default 0,
+  temporary   integer not null default 0,   -- 1: it failed, and its server said "later" until the last try
   primary key (campaign_id, n)
 ) strict, without rowid;
 create unique index campaign_recipient on campaign_message (campaign_id, recipient);

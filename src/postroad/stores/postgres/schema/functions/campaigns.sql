@@ -24,7 +24,7 @@ begin
    where id = p_id;
   if p_retry then
     update campaign_message set state = 'unsent', provider_id = '', error_code = '', sub_type = '',
-           error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0
+           error = '', sent_at = 0, answered_at = 0, status = '', status_at = 0, temporary = 0
      where campaign_id = p_id and state in ('failed', 'suppressed');
   end if;
   update job set state = p_job_to where campaign_id = p_id and state = any (p_job_from);
@@ -123,7 +123,8 @@ begin
     continue when v_was = p_state[i];
     update campaign_message
        set state = p_state[i], tries = p_tries[i], provider_id = p_provider[i], error_code = p_code[i],
-           sub_type = p_sub[i], error = p_error[i], sent_at = p_sent[i], answered_at = p_answered[i]
+           sub_type = p_sub[i], error = p_error[i], sent_at = p_sent[i], answered_at = p_answered[i],
+           temporary = (p_state[i] = 'failed' and p_due[i] > 0)::int
      where campaign_id = p_campaign and n = p_n[i] and state = v_was
        and (v_was = 'unsent' or tries = p_tries[i]);
     continue when not found;
@@ -250,7 +251,7 @@ begin
     v_bad := p_bad::int - (m.status in ('bounced', 'undelivered', 'failed', 'canceled'))::int;
   end if;
   update campaign_message
-     set state = 'sent', provider_id = p_provider,
+     set state = 'sent', provider_id = p_provider, temporary = 0,
          tries = coalesce(o.tries, m.tries),
          sent_at = case when m.sent_at = 0 then coalesce(o.intent_at, 0) else m.sent_at end,
          answered_at = case when m.answered_at = 0 then now_ms() else m.answered_at end,
@@ -263,7 +264,7 @@ begin
    where campaign_id = p_campaign and n = p_n;
   update campaign set sent = sent + (m.state <> 'sent')::int, failed = failed - (m.state = 'failed')::int,
          uncertain = uncertain - (m.state = 'uncertain')::int, undelivered = undelivered + v_bad,
-         suppressed = suppressed - (m.state = 'suppressed')::int
+         suppressed = suppressed - (m.state = 'suppressed')::int, temporary = temporary - m.temporary
    where id = p_campaign and (m.state <> 'sent' or v_bad <> 0);
   return true;
 end $$;

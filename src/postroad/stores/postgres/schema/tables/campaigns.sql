@@ -72,6 +72,7 @@ create table campaign_message (
   answered_at bigint not null default 0,
   status      text not null default '',
   status_at   bigint not null default 0,
+  temporary   int not null default 0,   -- 1: it failed, and its server said "later" until the last try
   primary key (campaign_id, n)
 ) with (fillfactor = 60);
 create unique index campaign_recipient on campaign_message (campaign_id, recipient);
