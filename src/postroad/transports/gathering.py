@@ -104,8 +104,8 @@ def _stray(answers: Answers, batch: list[tuple[Job, "asyncio.Future[None]"]]) ->
     if not stray:
         return None
     return ValueError(
-        f"a handler with batch= names {next(iter(stray))!r:.60} as failed, which it did not get: give "
-        "the ids of its messages (`message.id`)"
+        f"a handler with batch= names {next(iter(stray))!r:.60} as failed, which it did not get: "
+        "give the ids of its messages (`message.id`)"
     )
 
 
