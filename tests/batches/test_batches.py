@@ -61,7 +61,10 @@ async def test_a_dead_member_ends_too_and_then_is_sent(road: Postroad, ledger: L
 
 
 async def test_after_a_failure_on_failure_is_sent_instead(road: Postroad, ledger: Ledger) -> None:
-    follow = {"then": Send("report", "then"), "on_failure": Send("report", "failed")}
+    follow: dict[str, Any] = {
+        "then": Send("report", "then"),
+        "on_failure": Send("report", "failed"),
+    }
     receipt = await road.batch([("work", 1), ("work", "bad")], **follow)
     await road.run(until_idle=True)
     assert "then" not in ledger.got
@@ -228,3 +231,16 @@ async def test_tenants_do_not_see_each_others_batches(road: Postroad) -> None:
     with pytest.raises(UnknownBatch):
         await road.batches.get(receipt.id, tenant="other")
     assert (await road.batches.list(tenant="other")).batches == ()
+
+
+async def test_a_member_that_a_reader_acks_ends_its_batch(road: Postroad) -> None:
+    made = await road.endpoints.create(pull=True)
+    queue = f"endpoint:{made.id}"
+    receipt = await road.batch([Send(queue, 1)], then=Send(queue, 2))
+    (member,) = (await road.endpoints.feed(made.id)).messages
+    assert (await road.endpoints.ack(made.id, [member.id])).acked == 1
+    while not (follows := (await road.endpoints.feed(made.id)).messages):
+        await road.store.clock.sleep(0.05)
+    assert [one.body for one in follows] == ["2"]
+    status = await road.batches.get(receipt.id)
+    assert (status.state, status.delivered, status.sent) == ("ended", 1, "then")

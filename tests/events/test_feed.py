@@ -159,6 +159,7 @@ async def test_a_large_feed_comes_in_pieces(
         few.setattr(endpoint_feed, "ENDPOINT_READERS_MAX", 0)
         with pytest.raises(Overloaded):
             await road.endpoints.feed(made.id)
+        assert not road.store.bell.readers  # of a read that was refused nothing is left
 
 
 async def test_bad_input_is_refused_by_name(road: Postroad) -> None:

@@ -8,7 +8,11 @@ import pytest
 from click.testing import Result
 
 from postroad import Message, Postroad, Reject
-from postroad.errors import JobFailed, ResultTimeout, UnknownMessage
+from postroad.api import waits
+from postroad.errors import Forbidden, JobFailed, ResultTimeout, UnknownMessage
+from postroad.remote.api_request import ApiAnswer
+from tests.api.served import Served
+from tests.api.stand import Stand
 from tests.cli.running import postroad
 from tests.jobs.conftest import Within
 from tests.jobs.test_results import running
@@ -54,5 +58,56 @@ def test_results_are_read_from_elsewhere(tmp_path: Path, within: Within) -> None
             assert (said.exit_code, msgspec.json.decode(said.stdout)["state"]) == (1, "waiting")
             with pytest.raises(UnknownMessage):
                 await far.jobs.wait("msg_0ajpfmtjg0001", timeout=0)
+
+    within(story())
+
+
+async def _result(stand: Stand, id: str, scope: str, wait_s: float = 0) -> ApiAnswer:  # noqa: A002
+    token = (await stand.road.tokens.make("t", scopes=["read", scope])).secret
+    path = f"/v1/messages/{id}/result"
+    return await stand.say("GET", path, token=token, query={"wait_s": str(wait_s)})
+
+
+def test_results_are_shown_only_with_the_scope_for_bodies(tmp_path: Path, within: Within) -> None:
+    async def story() -> None:
+        async with Served(tmp_path) as stand:
+
+            @stand.road.handler("pins", result_ttl=60)
+            async def pins(message: Message[int]) -> str:
+                message.progress(1, 2, "pin 4711")
+                return "pin 4711"
+
+            sent = await stand.road.send("pins", 1)
+            await stand.road.run(until_idle=True)
+            shown = (await _result(stand, sent.id, "bodies")).json()
+            assert (shown["result"], shown.get("hidden", "")) == ("pin 4711", "")
+            said = await _result(stand, sent.id, "send")
+            assert said.json()["state"] == "delivered"
+            assert b"4711" not in said.content
+            assert "scope 'bodies'" in said.json()["hidden"]
+            token = (await stand.road.tokens.make("far", scopes=["read"])).secret
+            async with Postroad(stand.server.url, token=token) as far:
+                with pytest.raises(Forbidden, match="scope 'bodies'"):
+                    await far.jobs.result(sent.id)
+
+    within(story())
+
+
+def test_only_so_many_requests_wait_for_results(
+    tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "WAITS_MAX", 1)
+
+    async def story() -> None:
+        async with Stand(tmp_path) as stand:
+            id = await stand.send()  # noqa: A001
+            waiting = asyncio.create_task(_result(stand, id, "bodies", 40))
+            while not stand.context.waits.count:
+                await asyncio.sleep(0.01)
+            assert (await _result(stand, id, "bodies", 40)).status == 503
+            assert (await _result(stand, id, "bodies")).status == 200  # it does not wait
+            await stand.road.run(until_idle=True)
+            assert (await waiting).json()["state"] == "delivered"
+            assert stand.context.waits.count == 0
 
     within(story())

@@ -2,6 +2,9 @@
 
 import asyncio
 import threading
+from typing import Any
+
+import pytest
 
 from postroad import Message, Postroad
 from tests.jobs.conftest import Within
@@ -38,5 +41,36 @@ def test_a_job_tells_how_far_it_has_come(dsn: str, within: Within) -> None:
             go_on.set()
             again.set()
             assert await told(one.id, 10) == (10, 10, "done")
+
+    within(story())
+
+
+def test_many_reports_wake_the_loop_once(
+    road: Postroad, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[object] = []
+
+    @road.handler("eager")
+    async def eager(message: Message) -> None:
+        loop = asyncio.get_running_loop()
+        wake = loop.call_soon_threadsafe
+
+        def counted(callback: Any, *args: Any, **options: Any) -> asyncio.Handle:
+            woken.append(callback)
+            return wake(callback, *args, **options)
+
+        with monkeypatch.context() as counting:
+            counting.setattr(loop, "call_soon_threadsafe", counted)
+            for done in range(1_000):
+                message.progress(done)
+
+    async def story() -> None:
+        async with running(road):
+            sent = await road.send("eager", 1)
+            assert (await road.jobs.wait(sent.id)).state == "delivered"
+            assert len([one for one in woken if "Event.set" in repr(one)]) == 1
+            while (come := (await road.jobs.wait(sent.id)).progress) is None:
+                await asyncio.sleep(0.05)
+            assert come.done == 999
 
     within(story())

@@ -8,6 +8,7 @@ from postroad.api.audit import AuditTrail
 from postroad.api.hosts import Hosts
 from postroad.api.tries import Tries
 from postroad.api.unsubscribe_page import read_words
+from postroad.api.waits import Waits
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.observe.metrics import CountedSample, Meter
@@ -37,6 +38,7 @@ class Context:
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)
         """So many a minute of one link, and of wrong links from one network."""
+        self.waits = Waits()
         self.delivers = False
         """Whether this process also delivers."""
         self.stopping = False

@@ -47,9 +47,13 @@ def result(
         left_s -= ASK_S
         if left_s <= 0 or said["state"] in ENDS:
             break
-    if said["state"] == "delivered" and said.get("kept"):
+    if said["state"] == "delivered" and said.get("kept") and not said.get("hidden"):
         call.reply(said, msgspec.json.encode(said.get("result")).decode())
         return
-    why = said.get("error") or ("no result is kept" if said["state"] == "delivered" else "")
+    why = (
+        said.get("error")
+        or said.get("hidden")
+        or ("no result is kept" if said["state"] == "delivered" else "")
+    )
     call.reply(said, f"{said['id']}: {said['state']}{': ' if why else ''}{why}")
     raise Exit(1)

@@ -18,6 +18,8 @@ MARK: Final = b'"postroad-batch":'
 MEMBERS_MAX: Final = 1_000_000
 FOLLOWERS_MAX: Final = 2_000
 """Messages that wait for the ends of a batch and of those nested in it."""
+NESTED_MAX: Final = 5_000
+"""Batches in one, itself included: a chain is as many as it has steps."""
 DEPTH_MAX: Final = 100
 """Batches within batches, and steps of a chain."""
 FILLING_MS: Final = 86_400_000
@@ -91,6 +93,8 @@ class BatchPlan(Struct, frozen=True):
     drafts: Sequence[Draft]
     members: Sequence[tuple[int, int]]
     held: Sequence[HeldDraft]
+    queues: Sequence[int] = ()
+    """Queues of what is stored later. If one of them is gone, nothing is stored: QueueGone."""
 
 
 class BatchStatus(Struct, frozen=True):

@@ -18,7 +18,8 @@ async def _put(client: RemoteClient, args: Args) -> BatchReceipt:
     batch = args["batch"]
     body = _nested(batch, ())
     call = VerbCall("POST", "/v1/batches", shape=lambda _: body)
-    said: BatchReceipt = await ask(client, call, {"tenant": tenant_of(batch)}, BatchReceipt)
+    tenant = args["tenant"] or tenant_of(batch)
+    said: BatchReceipt = await ask(client, call, {"tenant": tenant}, BatchReceipt)
     return said
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from math import inf
+from threading import Lock
 from typing import Final
 
 import msgspec
@@ -36,6 +37,7 @@ class ProgressReports:
         self._clock = clock
         self._log = log
         self._latest: dict[int, JobOutput] = {}
+        self._lock = Lock()
         self._reported = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -49,10 +51,12 @@ class ProgressReports:
         now_ms = self._clock.now_ms()
         body = msgspec.json.encode(Progress(done, total, str(note)[:NOTE_CHARACTERS_MAX], now_ms))
         ends_at_ms = now_ms + KEPT_MS
-        self._latest[message.id] = JobOutput(
-            message.id, OutputKind.progress, message.queue, ends_at_ms, body
-        )
-        self._loop.call_soon_threadsafe(self._reported.set)
+        output = JobOutput(message.id, OutputKind.progress, message.queue, ends_at_ms, body)
+        with self._lock:
+            first = not self._latest
+            self._latest[message.id] = output
+        if first:  # a job may report a million times
+            self._loop.call_soon_threadsafe(self._reported.set)
 
     async def run(self) -> None:
         """Write reports while the road runs."""
@@ -65,7 +69,8 @@ class ProgressReports:
 
     async def write(self) -> None:
         """Write what was reported since. What cannot be written is replaced by the next report."""
-        latest, self._latest = self._latest, {}
+        with self._lock:
+            latest, self._latest = self._latest, {}
         if not latest or self._store is None:
             return
         try:

@@ -11,6 +11,7 @@ from postroad.model.batch import (
     DEPTH_MAX,
     FOLLOWERS_MAX,
     MEMBERS_MAX,
+    NESTED_MAX,
     BatchPlan,
     BatchRow,
     BatchState,
@@ -25,7 +26,7 @@ from postroad.model.batch import (
 )
 from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT, Draft
-from postroad.model.errors import BadInput, NotOnRabbitMQ, PostroadError
+from postroad.model.errors import BadInput, NotOnRabbitMQ, PostroadError, QueueGone
 from postroad.model.ids import to_text
 from postroad.model.states import NEVER
 from postroad.ports.batches import BatchStore
@@ -33,7 +34,7 @@ from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 from postroad.verbs.receipts import Receipt
-from postroad.verbs.sending import AT_ONCE, Sending
+from postroad.verbs.sending import AT_ONCE, GONE_MAX, Sending
 
 SLICE: Final = 2_000
 """Members that one transaction stores; a batch of more is open when the last slice is stored."""
@@ -104,15 +105,13 @@ class BatchPlanner:
         self.rows: dict[int, BatchRow] = {}
         self.planned: list[Planned] = []
         self.members: list[tuple[int, int]] = []
+        self._followers = 0
 
-    def add(
-        self,
-        batch: Batch,
-        parent: int,
-        place: tuple[int, FollowRole | None],
-        within: Path,
-    ) -> int:
-        """Plan a batch; returns its number. `place`: whose end releases it, and which."""
+    def add(self, batch: Batch, parent: int, place: Place, within: Path) -> int:
+        """Plan a batch; returns its number. `place`: whose end releases it, and which. What is too
+        much is refused on the way: few steps that share what follows make very many."""
+        if len(self.rows) >= NESTED_MAX:
+            raise BadInput(f"more than {NESTED_MAX} batches and steps in one: send several")
         if id(batch) in within or len(within) > DEPTH_MAX:
             raise CyclicBatch(
                 "a batch contains itself: make another Batch(…) for each place"
@@ -143,17 +142,11 @@ class BatchPlanner:
         self._follow(batch.on_failure, number, FollowRole.on_failure, inside)
         return number
 
-    def _member(
-        self,
-        member: Step,
-        batch: int,
-        place: tuple[int, FollowRole | None],
-        within: Path,
-    ) -> None:
+    def _member(self, member: Step, batch: int, place: Place, within: Path) -> None:
         if isinstance(member, Batch):
             self.members.append((self.add(member, batch, place, within), batch))
         else:
-            self.planned.append(Planned(self._send(member), batch, *place))
+            self._plan(Planned(self._send(member), batch, *place))
 
     def _follow(self, step: Step | None, batch: int, role: FollowRole, within: Path) -> None:
         if step is None:
@@ -163,7 +156,15 @@ class BatchPlanner:
             self.named(batch, role, self.add(step, parent, (batch, role), within))
         else:
             send = self._send(step)
-            self.planned.append(Planned(send, parent, batch, role, (batch, role)))
+            self._plan(Planned(send, parent, batch, role, (batch, role)))
+
+    def _plan(self, one: Planned) -> None:
+        self._followers += bool(one.after)
+        if self._followers > FOLLOWERS_MAX:
+            raise BadInput(f"more than {FOLLOWERS_MAX} messages follow a batch: send several")
+        if len(self.planned) >= MEMBERS_MAX + FOLLOWERS_MAX:
+            raise BadInput(f"a batch of more than {MEMBERS_MAX} messages: send several")
+        self.planned.append(one)
 
     def named(self, batch: int, role: FollowRole, number: int) -> None:
         """Note which message or batch follows."""
@@ -191,6 +192,14 @@ def _listed(members: object) -> list[Step]:
     return list(members)
 
 
+class Prepared(Struct, frozen=True):
+    """A batch that can be stored, in one transaction or several, and its receipt."""
+
+    plans: list[BatchPlan]
+    sends: list[Send]
+    receipt: BatchReceipt
+
+
 @bounded
 class BatchVerbs:
     """Sends batches, and tells how they stand."""
@@ -205,73 +214,70 @@ class BatchVerbs:
         *,
         then: Send | tuple[str, object] | Batch | None = None,
         on_failure: Send | tuple[str, object] | Batch | None = None,
+        tenant: str | None = None,
     ) -> BatchReceipt:
         """Send messages, or nested batches, together. When all have ended, delivered or dead,
-        `then` is sent, once; if some were not delivered and `on_failure` is given, that instead."""
-        return await self.put(Batch(members, then, on_failure))
+        `then` is sent, once; if some were not delivered and `on_failure` is given, that instead.
+        Without a `tenant` it is that of the messages."""
+        return await self.put(Batch(members, then, on_failure), tenant=tenant)
 
     async def chain(
         self,
         steps: Sequence[Send | tuple[str, object] | Batch],
         *,
         on_failure: Send | tuple[str, object] | Batch | None = None,
+        tenant: str | None = None,
     ) -> BatchReceipt:
         """Send messages one after the other, each when the one before was delivered. After a
-        failure `on_failure` is sent, and no further step."""
-        return await self.put(chain(steps, on_failure))
+        failure `on_failure` is sent, and no further step. Without a `tenant` it is that of the
+        messages."""
+        return await self.put(chain(steps, on_failure), tenant=tenant)
 
-    async def put(self, batch: Batch) -> BatchReceipt:
-        """Store a batch. Bad input in it stores nothing. One of up to 2,000 messages is stored in
-        one transaction; a larger one in several, and it ends after the last."""
+    async def put(self, batch: Batch, *, tenant: str | None = None) -> BatchReceipt:
+        """Store a batch of a tenant, else of that of its messages. Bad input in it stores nothing.
+        One of up to 2,000 messages is stored in one transaction; a larger one in several, and it
+        ends after the last."""
         store = self._stored()
-        now_ms = self._store.clock.now_ms()
         _ = self._sending.taking()  # raises NotOpen
-        planner = BatchPlanner(self._sending, tenant_of(batch), now_ms)
+        gone = 0
+        while True:
+            ready = await self._prepared(batch, tenant or tenant_of(batch))
+            first, *rest = ready.plans
+            try:
+                await store.batch_put(first)
+                break
+            except QueueGone:  # one that was known here was deleted; nothing is stored
+                gone += 1
+                if gone > GONE_MAX:
+                    raise
+                self._sending.forget(ready.sends)
+        for plan in rest:
+            await store.batch_put(plan)
+        if rest:
+            await store.batch_seal([r.id for r in first.rows if r.state is BatchState.filling])
+        return ready.receipt
+
+    async def _prepared(self, batch: Batch, tenant: str) -> Prepared:
+        planner = BatchPlanner(self._sending, tenant, self._store.clock.now_ms())
         number = planner.add(batch, 0, (0, None), ())
-        drafts = [await self._draft(one.send, n) for n, one in enumerate(planner.planned)]
-        now, held = _placed(planner, drafts)
-        if len(held) > FOLLOWERS_MAX:
-            raise BadInput(f"{len(held)} messages follow a batch: at most {FOLLOWERS_MAX}")
-        await self._store_all(store, planner, now, held)
+        drafted = [await self._draft(one.send, n) for n, one in enumerate(planner.planned)]
+        drafts = [draft for _, draft in drafted]
         receipts = [
             Receipt(to_text(draft.id), one.send.queue)
             for one, draft in zip(planner.planned, drafts, strict=True)
             if not one.after
         ]
-        return BatchReceipt(batch_text(number), planner.rows[number].total, receipts)
+        told = BatchReceipt(batch_text(number), planner.rows[number].total, receipts)
+        return Prepared(_plans(planner, drafts), [send for send, _ in drafted], told)
 
-    async def _draft(self, send: Send, number: int) -> Draft:
+    async def _draft(self, send: Send, number: int) -> tuple[Send, Draft]:
         """Draft a message; others have their turn between."""
-        _, drafted = await self._sending.draft_or_why(send)
+        routed, drafted = await self._sending.draft_or_why(send)
         if isinstance(drafted, PostroadError):
             raise drafted
         if number % AT_ONCE == 0:
             await self._store.clock.sleep(0)
-        return drafted
-
-    async def _store_all(
-        self,
-        store: BatchStore,
-        planner: BatchPlanner,
-        now: list[tuple[Draft, int]],
-        held: list[HeldDraft],
-    ) -> None:
-        drafts = [draft for draft, _ in now]
-        whole = len(drafts) <= SLICE
-        rows = [
-            row
-            if whole or row.state is BatchState.waiting
-            else replace(row, state=BatchState.filling)
-            for row in planner.rows.values()
-        ]
-        tokens = [(draft.id, batch) for draft, batch in now]
-        first = BatchPlan(rows, drafts[:SLICE], planner.members + tokens[:SLICE], held)
-        await store.batch_put(first)
-        for start in range(SLICE, len(drafts), SLICE):
-            end = start + SLICE
-            await store.batch_put(BatchPlan((), drafts[start:end], tokens[start:end], ()))
-        if not whole:
-            await store.batch_seal([row.id for row in rows if row.state is BatchState.filling])
+        return routed, drafted
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> BatchStatus:  # noqa: A002
         """Read a batch and its counts."""
@@ -304,8 +310,26 @@ def tenant_of(batch: Batch) -> str:
     for _ in range(DEPTH_MAX + 1):
         if not isinstance(step, Batch):
             return DEFAULT_TENANT if step is None else as_send(step).tenant
-        step = next(iter((*_listed(step.members)[:1], step.then, step.on_failure)), None)
+        given = (*_listed(step.members)[:1], step.then, step.on_failure)
+        step = next((one for one in given if one is not None), None)
     return DEFAULT_TENANT
+
+
+def _plans(planner: BatchPlanner, drafts: Sequence[Draft]) -> list[BatchPlan]:
+    """What each transaction stores. The first finds out whether the queues of all are there."""
+    placed, held = _placed(planner, drafts)
+    now, tokens = [draft for draft, _ in placed], [(draft.id, batch) for draft, batch in placed]
+    filling = len(now) > SLICE
+    rows = [
+        replace(row, state=BatchState.filling) if filling and row.state is BatchState.open else row
+        for row in planner.rows.values()
+    ]
+    later = {one.draft.queue for one in held} | {draft.queue for draft in now[SLICE:]}
+    members = planner.members + tokens[:SLICE]
+    first = BatchPlan(rows, now[:SLICE], members, held, sorted(later))
+    starts = range(SLICE, len(now), SLICE)
+    rest = [BatchPlan((), now[n : n + SLICE], tokens[n : n + SLICE], ()) for n in starts]
+    return [first, *rest]
 
 
 def _placed(

@@ -39,6 +39,8 @@ class DeadNotices:
         """Tell what may be told now; answers when there is more to tell."""
         if not self._counts:
             return inf
+        now_s = self._clock.steady_s()
+        self._next_s = {one: at_s for one, at_s in self._next_s.items() if at_s > now_s}
         entries = {one.row.queue: one for one in await store.endpoints_of(sorted(self._counts))}
         times = [await self._tell(store, entries.get(queue), queue) for queue in list(self._counts)]
         return min(times, default=inf)
@@ -55,6 +57,5 @@ class DeadNotices:
         if every_s and not await self._turns.turn(entry, life, LifeEvent.dead, dead=dead):
             return now_s + AGAIN_S  # somebody has changed it meanwhile
         del self._counts[queue]
-        self._next_s = {one: at_s for one, at_s in self._next_s.items() if at_s > now_s}
         self._next_s[queue] = now_s + every_s
         return inf

@@ -120,10 +120,10 @@ class EndpointFeeds:
     async def _listening(self, lane: int) -> AsyncIterator[asyncio.Event]:
         """Hear of messages from before the first look on, so that none is missed between."""
         readers, rung = self._store.bell.readers, asyncio.Event()
-        here = readers.setdefault(lane, set())
+        here = readers.get(lane, set())
         if len(here) >= ENDPOINT_READERS_MAX or self._waiting >= READERS_MAX:
             raise Overloaded("too many reads of feeds wait already: let one of them end first")
-        here.add(rung)
+        readers.setdefault(lane, here).add(rung)
         self._waiting += 1
         try:
             yield rung

@@ -10,6 +10,7 @@ from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
+    Forbidden,
     NotOnRabbitMQ,
     UnknownMessage,
 )
@@ -46,6 +47,8 @@ class JobEnd(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     progress: Progress | None = None
     """How far it said last that it had come, while that is kept: a day."""
+    hidden: str = ""
+    """Why the result and the note of the progress are left out."""
 
     @property
     def ended(self) -> bool:
@@ -137,6 +140,8 @@ def result_of(end: JobEnd) -> Any:
         failed = JobFailed(f"{end.id} of {end.queue!r} is {end.state}{why}{said}")
         failed.state, failed.reason, failed.error = end.state, end.reason, end.error
         raise failed
+    if end.hidden:
+        raise Forbidden(end.hidden)
     if not end.kept:
         raise NoResult(
             f"{end.id} is delivered, and no result is kept: register {end.queue!r} with result_ttl="

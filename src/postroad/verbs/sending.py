@@ -170,7 +170,7 @@ class Sending:
                 gone += 1
                 if gone > GONE_MAX:
                     raise
-                self._forget(asked)
+                self.forget(asked)
 
     async def _hold(self, asked: Sequence[Send], drafts: Sequence[Draft]) -> None:
         """Note, before they are stored, which attachments messages need."""
@@ -179,7 +179,7 @@ class Sending:
         if needed:
             await AttachmentHolds(self._store).hold_each(needed)
 
-    def _forget(self, sends: Sequence[Send]) -> None:
+    def forget(self, sends: Sequence[Send]) -> None:
         """Drop their queues from the cache: one of them was deleted."""
         for send in sends:
             self._queues.pop((send.tenant, send.queue), None)
@@ -216,7 +216,7 @@ class Sending:
             try:
                 return receipts_of([send], await answer, self.jobs)[0]
             except QueueGone:
-                self._forget([send])
+                self.forget([send])
                 return (await self._send_many([send]))[0]
         except PostroadError as error:
             return error
@@ -257,7 +257,7 @@ class Sending:
                 gone += 1
                 if gone > GONE_MAX:
                     raise
-                self._forget([send])
+                self.forget([send])
 
     async def _queue_in(self, store: Joins, connection: object, send: Send) -> Queue:
         queue = send.queue

@@ -11,12 +11,15 @@ from postroad.api.request import Request, Response
 from postroad.api.routes.messages import SEND, to_send
 from postroad.api.routing import fetch, give
 from postroad.engine.drafting import Send
-from postroad.model.batch import DEPTH_MAX, BatchStatus, CyclicBatch
+from postroad.model.batch import DEPTH_MAX, NESTED_MAX, BatchStatus, CyclicBatch
+from postroad.model.errors import BadInput
 from postroad.model.tokens import Scope
 from postroad.verbs.batches import Batch, BatchPage, BatchReceipt, chain
 
 MEMBERS_MAX: Final = 10_000
-"""Members in one request; programs have no such limit."""
+"""Messages in one request; programs have no such limit."""
+NESTED_BYTES_MAX: Final = 64 << 20
+"""Bytes of all nested batches, each with what is in it: each level reads them once more."""
 Steps = Annotated[list[Raw], Meta(max_length=MEMBERS_MAX)]
 
 
@@ -48,7 +51,11 @@ NESTED: Final = msgspec.json.Decoder(BatchRequest)
 @give("/v1/batches", scope=Scope.send, status=201, audited=False)
 async def batch_put(request: Request, asked: BatchRequest) -> Response[BatchReceipt]:
     """Send a batch or a chain. All of it is stored when this answers."""
-    said = await request.road.batches.put(_batch(asked, request.tenant, 0))
+    here, tenant = request.context, request.tenant
+    reader = BatchReader(tenant)
+    work = here.road.batches.put(reader.batch(asked, 0), tenant=tenant)
+    said = await here.admission.store(tenant, reader.messages, work)
+    here.meter.accepted(len(said.messages))
     return Response(said, status=201, headers={"location": f"/v1/batches/{said.id}"})
 
 
@@ -64,26 +71,47 @@ async def batch_show(request: Request, id: str) -> BatchStatus:  # noqa: A002
     return await request.road.batches.get(id, tenant=request.tenant)
 
 
-def _batch(asked: BatchRequest, tenant: str, depth: int) -> Batch:
-    if depth > DEPTH_MAX:
-        raise CyclicBatch(f"batches are nested more than {DEPTH_MAX} deep: send inner ones alone")
-    failure = _follower(asked.on_failure, tenant, depth)
-    if asked.steps is not UNSET:
-        return chain([_step(one, tenant, depth) for one in asked.steps], failure)
-    given = [] if asked.members is UNSET else asked.members
-    members = [_step(one, tenant, depth) for one in given]
-    return Batch(members, _follower(asked.then, tenant, depth), failure, asked.stops)
+class BatchReader:
+    """Reads a batch with those nested in it, and counts their messages. What is too much for one
+    turn of the loop is refused."""
+
+    def __init__(self, tenant: str) -> None:
+        self._tenant = tenant
+        self.messages = self._nested = self._nested_bytes = 0
+
+    def batch(self, asked: BatchRequest, depth: int) -> Batch:
+        """The batch that is asked for."""
+        if depth > DEPTH_MAX:
+            raise CyclicBatch(
+                f"batches are nested more than {DEPTH_MAX} deep: send inner ones alone"
+            )
+        failure = self._follower(asked.on_failure, depth)
+        if asked.steps is not UNSET:
+            return chain([self._step(one, depth) for one in asked.steps], failure)
+        given = [] if asked.members is UNSET else asked.members
+        members = [self._step(one, depth) for one in given]
+        return Batch(members, self._follower(asked.then, depth), failure, asked.stops)
+
+    def _follower(self, raw: Raw | UnsetType, depth: int) -> Send | Batch | None:
+        return None if raw is UNSET else self._step(raw, depth)
+
+    def _step(self, raw: Raw, depth: int) -> Send | Batch:
+        text = bytes(raw)
+        kind = decode(text, KIND)
+        if kind.members is UNSET and kind.steps is UNSET:
+            self.messages += 1
+            _check(self.messages, MEMBERS_MAX, "messages")
+            return to_send(decode(text, SEND), self._tenant)
+        self._nested += 1
+        self._nested_bytes += len(text)
+        _check(self._nested, NESTED_MAX, "nested batches")
+        _check(self._nested_bytes, NESTED_BYTES_MAX, "bytes of nested batches")
+        return self.batch(decode(text, NESTED), depth + 1)
 
 
-def _follower(raw: Raw | UnsetType, tenant: str, depth: int) -> Send | Batch | None:
-    return None if raw is UNSET else _step(raw, tenant, depth)
-
-
-def _step(raw: Raw, tenant: str, depth: int) -> Send | Batch:
-    kind = decode(bytes(raw), KIND)
-    if kind.members is UNSET and kind.steps is UNSET:
-        return to_send(decode(bytes(raw), SEND), tenant)
-    return _batch(decode(bytes(raw), NESTED), tenant, depth + 1)
+def _check(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise BadInput(f"more than {most} {what} in one request: send several")
 
 
 ROUTES: Final = (batch_put, batch_list, batch_show)

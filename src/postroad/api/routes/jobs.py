@@ -1,13 +1,18 @@
 """Jobs: what they returned."""
 
+from contextlib import nullcontext
 from typing import Annotated, Final
 
 from msgspec import Meta
+from msgspec.structs import replace
 
+from postroad.api.bodies import sees_bodies
 from postroad.api.request import Request
 from postroad.api.routing import fetch
 from postroad.model.tokens import Scope
 from postroad.verbs.jobs import JobEnd
+
+RESULT_HIDDEN: Final = "results and notes are shown to tokens with the scope 'bodies'"
 
 
 @fetch("/v1/messages/{id}/result", scope=Scope.read)
@@ -18,7 +23,17 @@ async def result(
 ) -> JobEnd:
     """Wait until a job has ended, at most so long, and tell what its handler returned (the option
     `result_ttl`), or why it failed."""
-    return await request.road.jobs.wait(id, timeout=wait_s, tenant=request.tenant)
+    with request.context.waits.one() if wait_s else nullcontext():
+        end = await request.road.jobs.wait(id, timeout=wait_s, tenant=request.tenant)
+    return end if sees_bodies(request) else _without_bodies(end)
+
+
+def _without_bodies(end: JobEnd) -> JobEnd:
+    """What is told to those who may not see bodies: neither the result nor what the job noted."""
+    progress = end.progress and replace(end.progress, note="")
+    if not end.kept and progress == end.progress:
+        return end
+    return replace(end, result=None, progress=progress, hidden=RESULT_HIDDEN)
 
 
 ROUTES: Final = (result,)

@@ -13,13 +13,15 @@ from postroad.model.batch import (
 )
 from postroad.model.entities import Draft
 from postroad.stores.sqlite.database import Database, Row
-from postroad.stores.sqlite.inbox import accept
+from postroad.stores.sqlite.inbox import accept, check_queue
 
 DELIVERED, DEAD, CANCELLED = range(3)
 
 
 def put(db: Database, plan: BatchPlan, now_ms: int) -> None:
     """Store batches, their members, what follows them, and the messages that are sent now."""
+    for queue in plan.queues:
+        check_queue(db, queue)
     db.many("batch_insert", [_batch_row(plan, place) for place in range(len(plan.rows))])
     db.many("member_insert", plan.members)
     db.many("held_insert", [_held_row(held) for held in plan.held])
@@ -126,4 +128,6 @@ def retain(db: Database, now_ms: int, edge_ms: int, limit: int) -> int:
     """Delete ended batches that are past their retention, and give up those half stored."""
     for (batch,) in db.all("batches_filling", now_ms - FILLING_MS):
         skip(db, batch, now_ms)
-    return db.changed("batches_retain", edge_ms, limit)
+    gone = db.all("batches_retain", edge_ms, limit)
+    db.many("batch_counts_delete", gone)
+    return len(gone)

@@ -2,7 +2,7 @@
 
 -- name: put_batches
 -- Store batches, their members and what follows them.
-select postroad.put_batches($1, $2::text::bigint[], $3::text::bigint[], $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+select postroad.put_batches($1, $2::text::bigint[], $3::text::bigint[], $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 
 -- name: batch_seal
 -- Say that all members of a batch are stored.

@@ -14,6 +14,7 @@ update message
 
 -- name: feed_leased
 -- Read messages of a queue that were leased.
-select m.id, r.id, r.queue_id, r.lane_id, m.level, m.attempts, m.marks, m.place, m.due, m.accepted_at, m.expires_at, x''
+select m.id, r.id, r.queue_id, r.lane_id, m.level, m.attempts, m.marks, m.place, m.due, m.accepted_at, m.expires_at, x'',
+       m.headers
   from json_each(?2) x cross join message m on m.id = x.value join rung r on r.id = m.rung_id
  where r.queue_id = ?1 and m.marks > 0

@@ -1,13 +1,18 @@
 -- How the ends of members of batches are counted, and what is sent when all have ended.
 
 -- Store batches, their members and what follows them. The messages that are sent now are accepted in the same
--- transaction.
+-- transaction. p_queues: those of what is stored later; they are not deleted until it ends, nor after it while
+-- something is held for them.
 create or replace function put_batches(
   p_rows json, m_id bigint[], m_batch bigint[],
   h_id bigint[], h_batch bigint[], h_role text[], h_queue bigint[], h_lane bigint[], h_order_group int[],
   h_priority int[], h_due bigint[], h_delay bigint[], h_expires bigint[], h_order_key text[],
-  h_headers bytea[], h_body bytea[])
-returns void language sql set search_path = postroad, pg_temp as $$
+  h_headers bytea[], h_body bytea[], p_queues bigint[])
+returns void language plpgsql set search_path = postroad, pg_temp as $$
+begin
+  perform pg_advisory_xact_lock_shared(1383031141, x.bucket)
+     from (select distinct (q.id & 63)::int as bucket from unnest(p_queues) q(id) order by 1) x;
+  perform check_queues(p_queues);
   insert into batch (id, tenant, parent, after, role, state, total, then_id, failure_id, stops, made_at)
   select r.id, r.tenant, r.parent, r.after, r.role, r.state, r.total, r."then", r.on_failure, r.stops, r.made_at_ms
     from json_to_recordset(p_rows) as r(id bigint, tenant text, parent bigint, after bigint, role text, state text,
@@ -17,7 +22,7 @@ returns void language sql set search_path = postroad, pg_temp as $$
                           order_key, headers, body)
   select * from unnest(h_id, h_batch, h_role, h_queue, h_lane, h_order_group, h_priority, h_due, h_delay, h_expires,
                        h_order_key, h_headers, h_body);
-$$;
+end $$;
 
 -- Count members that have ended: p_done are delivered, p_gone dead or cancelled if their messages are not there any
 -- more. Who deletes the row of a member counts it, in the row of its own counter. Returns the batches.
@@ -49,9 +54,16 @@ begin
   return coalesce(v_batches, '[]');
 end $$;
 
--- End those of these batches (null: of all) whose members have all ended. This is a transaction of its own, after
+-- The batches whose members these messages are: to be asked when they have ended.
+create or replace function batches_of(p_ids bigint[]) returns bigint[] language sql stable
+set search_path = postroad, pg_temp as $$
+  select coalesce(array_agg(distinct batch_id), '{}') from batch_member where message_id = any (p_ids)
+$$;
+
+-- End those of these batches (null: of a thousand) whose members have all ended. This is a transaction of its own, after
 -- the one that counted: of two that count the last members at once, neither sees what the other has counted.
--- Returns how many ended, and which batches are to be asked next: those that count them, and empty ones.
+-- Returns how many ended, and which batches are to be asked next: those that count them, and empty ones. They are
+-- taken in the order of the batches that count them, whose counters they lock: so no two wait for each other.
 create or replace function close_batches(p_ids bigint[]) returns json language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
@@ -64,7 +76,7 @@ begin
      where b.state = 'open' and (p_ids is null or b.id = any (p_ids))
        and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0) from batch_count c
                         where c.batch_id = b.id)
-     order by b.id
+     order by b.parent, b.id limit case when p_ids is null then 1000 end
   loop
     perform from batch where id = v_id and state = 'open' for update;
     if found then
