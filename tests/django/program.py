@@ -14,7 +14,9 @@ django.setup()
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
+from postroad.django.running import load_task  # noqa: E402
 from postroad.django.tasks import InvalidTask, task_enqueued  # noqa: E402
+from postroad.model.errors import Reject  # noqa: E402
 from tests.django.project import jobs  # noqa: E402
 
 
@@ -90,6 +92,51 @@ def options() -> dict[str, str]:
     return found
 
 
+def addresses() -> dict[str, str]:
+    """The road's address for what Django's database says, asked of one backend."""
+    from postroad.django import Backend
+
+    backend = Backend("default", {"OPTIONS": {}})
+    own = connection.settings_dict
+    own |= {"USER": "ann", "PASSWORD": "a/b", "HOST": "db", "PORT": "", "NAME": "shop"}
+    changed: dict[str, dict[str, object]] = {
+        "test": {"NAME": "test_shop"},
+        "tls": {"OPTIONS": {"sslmode": "verify-full", "sslrootcert": "/ca", "pool": True}},
+        "socket": {"HOST": "/run/pg", "OPTIONS": {}},
+        "nowhere": {"HOST": ""},
+        "six": {"HOST": "2001:db8::1", "PORT": 6432},
+        "refused": {"OPTIONS": {"assume_role": "eve"}},
+    }
+    found = {}
+    for name, said in changed.items():
+        own |= said
+        try:
+            found[name] = backend.dsn
+        except ImproperlyConfigured as error:
+            found[name] = str(error)
+    return found
+
+
+def strangers() -> dict[str, Any]:
+    """What comes of messages that name what is no task of this project."""
+    found: dict[str, Any] = {}
+    for path in ("this.s", "tests.django.project.jobs.note", "tests.django.project.jobs.gone"):
+        try:
+            found[path] = str(load_task(path))
+        except Reject as error:
+            found[path] = str(error)
+    found["loaded"] = load_task("tests.django.project.jobs.add") is jobs.add
+    found["imported"] = "this" in sys.modules
+    return found
+
+
 if __name__ == "__main__":
-    said = {"enqueue": enqueue, "mistakes": mistakes, "sessions": sessions, "options": options}
+    said = {
+        "addresses": addresses,
+        "enqueue": enqueue,
+        "mistakes": mistakes,
+        "options": options,
+        "sessions": sessions,
+        "strangers": strangers,
+    }
     sys.stdout.write(json.dumps(said[sys.argv[1]]()) + "\n")

@@ -129,6 +129,29 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     assert 'give OPTIONS a "dsn"' in refused.stderr
 
 
+def test_the_address_is_what_djangos_database_says_when_it_is_asked(tmp_path: Path) -> None:
+    project = Project(tmp_path, SHOP_DATABASE="postgresql://ann:pw@db:5432/shop")
+    said = project.program("addresses")
+    assert "assume_role" in (refused := said.pop("refused"))
+    assert 'give OPTIONS a "dsn"' in refused
+    tls = "sslmode=verify-full&sslrootcert=%2Fca"
+    assert said == {
+        "test": "postgresql://ann:a%2Fb@db:5432/test_shop",
+        "tls": f"postgresql://ann:a%2Fb@db:5432/test_shop?{tls}",
+        "socket": "postgresql://ann:a%2Fb@/test_shop?host=%2Frun%2Fpg&port=5432",
+        "nowhere": "postgresql://ann:a%2Fb@/test_shop?port=5432",
+        "six": "postgresql://ann:a%2Fb@[2001:db8::1]:6432/test_shop",
+    }
+
+
+def test_what_is_no_task_of_the_project_is_neither_imported_nor_called(tmp_path: Path) -> None:
+    said = Project(tmp_path, SHOP_ROAD=f"sqlite:///{tmp_path}/tasks.db").program("strangers")
+    assert "in no package" in said["this.s"]
+    assert "is no task" in said["tests.django.project.jobs.note"]
+    assert "there is no task" in said["tests.django.project.jobs.gone"]
+    assert (said["loaded"], said["imported"]) == (True, False)
+
+
 def test_a_higher_priority_is_never_lower() -> None:
     every = [priority_of(each) for each in range(-100, 101)]
     assert every == sorted(every)

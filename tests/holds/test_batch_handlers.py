@@ -54,6 +54,18 @@ async def test_some_failed_and_the_others_are_delivered(road: Postroad) -> None:
     assert states == ["delivered", "dead", "delivered"]
 
 
+async def test_failures_of_messages_that_it_did_not_get_are_not_lost(road: Postroad) -> None:
+    @road.handler("index", batch=10, within=0.2, retries=0)
+    async def index(messages: list[Message[str]]) -> None:
+        raise Some(failed=[message.body for message in messages])
+
+    receipt = await road.send("index", "order-7")
+    await road.run(until_idle=True)
+    told = await road.explain(receipt.id)
+    assert told.state == "dead"
+    assert "'order-7' as failed, which it did not get" in told.tries[-1].error
+
+
 async def test_what_is_raised_fails_all_and_a_bad_body_only_itself(road: Postroad) -> None:
     @road.handler("index", batch=10, within=0.2, retries=0)
     async def index(messages: list[Message[int]]) -> None:

@@ -52,6 +52,7 @@ class ProcessSupervisor:
         self._workers: dict[int, WorkerProcess] = {}
         self._ended_counts: list[CountedSample] = []
         """What processes that have ended had counted: a sum must not go down."""
+        self._sums: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
         self._first_works = asyncio.Event()
         self._code = 0
@@ -97,14 +98,18 @@ class ProcessSupervisor:
 
     async def _run(self, number: int, works: asyncio.Event) -> int:
         """Run a process once; answers its exit code."""
-        worker = self._workers[number] = await self._start(number)
+        try:
+            worker = self._workers[number] = await self._start(number)
+        except OSError as error:  # no memory, no descriptor, no process left: that may pass
+            self._log.error("a process could not be started", number=number, error=str(error))
+            return 1
         if self._stopping.is_set():  # its stop was asked for while it was started
             worker.process.terminate()
         while (word := await worker.line.hear()) is not None:
             if word.kind == "started":
                 works.set()
                 self._log.info("a process works", number=number, pid=worker.process.pid)
-            await self._answer(worker, word)
+            self._answer(worker, word)
         code = await worker.process.wait()
         del self._workers[number]
         worker.line.close()
@@ -115,21 +120,30 @@ class ProcessSupervisor:
 
     async def _start(self, number: int) -> WorkerProcess:
         ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                env={**os.environ, VARIABLE: f"{theirs.fileno()}:{number}"},
-                pass_fds=(theirs.fileno(),),
-            )
+        try:
+            with theirs:
+                process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    env={**os.environ, VARIABLE: f"{theirs.fileno()}:{number}"},
+                    pass_fds=(theirs.fileno(),),
+                )
+        except OSError:
+            ours.close()
+            raise
         return WorkerProcess(process, await Line.over(ours))
 
-    async def _answer(self, worker: WorkerProcess, word: Word) -> None:
+    def _answer(self, worker: WorkerProcess, word: Word) -> None:
         if word.kind in ("counted", "sum"):
             worker.counts = word.counts
             worker.counted.set()
-        if word.kind == "sum":
-            others = [each for each in self._workers.values() if each is not worker]
-            worker.line.say("summed", await self._sum(others))
+        if word.kind == "sum":  # beside hearing: others may wait for what this one has counted
+            task = asyncio.get_running_loop().create_task(self._say_sum(worker))
+            self._sums.add(task)
+            task.add_done_callback(self._sums.discard)
+
+    async def _say_sum(self, worker: WorkerProcess) -> None:
+        others = [each for each in self._workers.values() if each is not worker]
+        worker.line.say("summed", await self._sum(others))
 
     async def _sum(self, workers: Iterable[WorkerProcess]) -> list[CountedSample]:
         """What these have counted, and those that ended. One that is silent counts as before."""
@@ -153,7 +167,7 @@ class ProcessSupervisor:
             async with asyncio.timeout(self._kill_after_s):
                 _ = await asyncio.gather(*waits)  # their codes are looked at where they run
         for worker in self._workers.values():
-            with suppress(ProcessLookupError):
+            if worker.process.returncode is None:
                 self._log.error("a process did not end and is killed", pid=worker.process.pid)
                 worker.process.kill()
 

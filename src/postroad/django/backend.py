@@ -35,13 +35,18 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # Django has no types
         super().__init__(alias, params)
         self.database: str = self.options.get("database", "default")
         check_vendor(self.database)
-        self.dsn: str = self.options.get("dsn") or own_dsn(self.database)
+        _ = self.dsn  # whether there is one
         chosen = {k: v for k, v in self.options.items() if k not in OWN_OPTIONS}
         self.handler_options: HandlerOptions = chosen  # type: ignore[assignment]  # checked next
         try:
             _ = handler_policy(queue_of("default"), self.handler_options)  # whether they fit
         except BadInput as error:
             raise ImproperlyConfigured(f"TASKS[{alias!r}]: OPTIONS: {error}") from error
+
+    @property
+    def dsn(self) -> str:
+        """The road's address. Django's tests change its database after tasks were imported."""
+        return self.options.get("dsn") or own_dsn(self.database)
 
     def enqueue(self, task: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Store a task: inside Django's transaction, where that is in the road's database."""

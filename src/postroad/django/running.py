@@ -1,12 +1,16 @@
 """Runs one of Django's tasks as a try of a message."""
 
+import sys
 from typing import Any
 
+from django.apps import apps
+from django.conf import settings
 from django.db import close_old_connections
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from postroad.django.tasks import (
+    Task,
     TaskContext,
     TaskError,
     TaskResult,
@@ -47,11 +51,23 @@ def _run(message: Message[dict[str, Any]]) -> Any:
 
 
 def load_task(path: str) -> Any:
-    """Import a task. One that is gone is rejected: no retry brings it back."""
+    """Import a task of the project. One that is gone is rejected: no retry brings it back."""
+    module = path.rpartition(".")[0]
+    if module not in sys.modules and path.partition(".")[0] not in _packages():
+        raise Reject(f"{path} is in no package of this project's apps: it is not imported")
     try:
-        return import_string(path)
+        found = import_string(path)
     except ImportError as error:
         raise Reject(f"there is no task {path} here: {error}") from None
+    if not isinstance(found, Task):
+        raise Reject(f"{path} is no task: it is not called")
+    return found
+
+
+def _packages() -> set[str]:
+    """Where tasks may be: in the packages of installed apps, and beside the settings."""
+    names = [app.name for app in apps.get_app_configs()]
+    return {name.partition(".")[0] for name in (*names, getattr(settings, "SETTINGS_MODULE", ""))}
 
 
 def task_result(task: Any, number: str, body: dict[str, Any], attempt: int) -> Any:

@@ -93,8 +93,20 @@ class Gatherer:
                 raise
             whole = RuntimeError("the handler awaited a task that was cancelled")
         finally:  # whatever it was: an answer that is not given is waited for
+            whole = whole or _stray(answers, batch)
             for message, answer in batch:
                 _give(answer, whole or answers.get(message.id))
+
+
+def _stray(answers: Answers, batch: list[tuple[Job, "asyncio.Future[None]"]]) -> Exception | None:
+    """What is wrong with failures of messages that the call did not get: they would be lost."""
+    stray = answers.keys() - {message.id for message, _ in batch}
+    if not stray:
+        return None
+    return ValueError(
+        f"a handler with batch= names {next(iter(stray))!r:.60} as failed, which it did not get: "
+        "give the ids of its messages (`message.id`)"
+    )
 
 
 def _give(answer: "asyncio.Future[None]", wrong: Exception | None) -> None:

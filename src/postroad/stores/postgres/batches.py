@@ -22,6 +22,12 @@ CLOSE: Final = "end batches"
 RETRY_S: Final = 1.0
 
 
+class Ending(StoreAnswer, frozen=True):
+    """What ended messages, and the batches whose members they were."""
+
+    batches: list[int] = field(default_factory=list)
+
+
 class Closed(StoreAnswer, frozen=True):
     """How many batches ended, and which are to be asked next."""
 
@@ -114,6 +120,7 @@ class PostgresBatches(BatchTables, PostgresBase):
         text = await self._one(self._line, "batches", "close_batches", batches)
         answer = self._read_answer(text, CLOSED)
         self._touched.update(answer.next)
+        self._all |= batches is None and answer.closed > 0  # it ends a part of them
         while answer.closed and await self.move_arrivals():
             pass
 

@@ -1,18 +1,18 @@
 """Cancel, pause, resume, unblock."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import field
 
 from postroad.model.control import CancelSlice, CancelState, Cursor, MessageFilter
 from postroad.model.entities import Lane
-from postroad.stores.postgres.base import StoreAnswer, decoder
-from postroad.stores.postgres.batches import PostgresBatches
+from postroad.stores.postgres.base import decoder
+from postroad.stores.postgres.batches import Ending, PostgresBatches
 from postroad.stores.postgres.leases import ANSWER
 
 
-class Cancelling(StoreAnswer, frozen=True):
+class Cancelling(Ending, frozen=True):
     """The state of each message that was to be cancelled; unknown ones are left out."""
 
     states: dict[int, CancelState] = field(default_factory=dict)
@@ -24,13 +24,13 @@ class Walked(Cancelling, frozen=True):
     after: Cursor | None = None
 
 
-class SettleAnswer(StoreAnswer, frozen=True):
+class SettleAnswer(Ending, frozen=True):
     """Whether there was something to settle."""
 
     settled: bool = False
 
 
-class Withdrawn(StoreAnswer, frozen=True):
+class Withdrawn(Ending, frozen=True):
     """Whether the lane was still its owner's."""
 
     done: bool = False
@@ -50,26 +50,24 @@ class PostgresControl(PostgresBatches):
     ) -> dict[int, CancelState]:
         """Cancel messages of free lanes; ask the owners of the others."""
         text = await self._one(self._side, "cancel", "cancel", tenant, list(ids), running)
-        states = self._read_answer(text, CANCELLING).states
-        self._cancelled(states.values())
-        return {number: states.get(number, CancelState.unknown) for number in ids}
+        answer = self._read_answer(text, CANCELLING)
+        self.batches_touched(answer.batches)
+        return {number: answer.states.get(number, CancelState.unknown) for number in ids}
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Take cancelled messages out of a lane, as its owner."""
         values = (owner, lane.id, lane.epoch, list(ids))
         text = await self._one(self._side, "cancel", "withdraw", *values)
-        done = self._read_answer(text, WITHDRAWN).done
-        if done:
-            self.batches_left()
-        return done
+        answer = self._read_answer(text, WITHDRAWN)
+        self.batches_touched(answer.batches)
+        return answer.done
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
         """An uncertain message counts as delivered, or goes back to its rung."""
         text = await self._one(self._side, "cancel", "settle", tenant, number, sent)
-        settled = self._read_answer(text, SETTLED).settled
-        if settled and sent:
-            self.batches_left()
-        return settled
+        answer = self._read_answer(text, SETTLED)
+        self.batches_touched(answer.batches)
+        return answer.settled
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel the next slice of a queue, or ask the owners to."""
@@ -77,12 +75,8 @@ class PostgresControl(PostgresBatches):
         place = (after.rung, after.place, after.id)
         text = await self._one(self._side, "cancel", "cancel_some", *meant, *place, limit)
         answer = self._read_answer(text, WALKED)
-        self._cancelled(answer.states.values())
+        self.batches_touched(answer.batches)
         return CancelSlice(answer.states, answer.after)
-
-    def _cancelled(self, states: Collection[CancelState]) -> None:
-        if CancelState.cancelled in states:
-            self.batches_left()
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
         """Pause or resume a queue."""

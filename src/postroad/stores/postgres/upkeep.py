@@ -13,8 +13,8 @@ from postroad.model.record import Collected, Swept
 from postroad.model.rollup import KEPT_MS
 from postroad.model.states import NEVER
 from postroad.model.unused import ASK_AGAIN_MS, DELETE_MOST, WALK_EVERY_MS, WALK_SLICE
-from postroad.stores.postgres.base import StoreAnswer, decoder
-from postroad.stores.postgres.batches import PostgresBatches
+from postroad.stores.postgres.base import decoder
+from postroad.stores.postgres.batches import Ending, PostgresBatches
 
 
 class Spell(Struct, frozen=True):
@@ -33,13 +33,11 @@ class Spell(Struct, frozen=True):
         return self.policy.unreachable_ttl_ms if away else self.policy.quota_ttl_ms
 
 
-class SweptOnce(StoreAnswer, frozen=True):
+class SweptOnce(Ending, frozen=True):
     """What died of its own deadline, when the next one does, and spells to be judged."""
 
     expired: int = 0
     next: int | None = None
-    whole: int = 0
-    """Batches whose members have all ended: the process that was to end them has gone."""
     spells: list[Spell] = field(default_factory=list)
 
 
@@ -69,8 +67,7 @@ class PostgresUpkeep(PostgresBatches):
             done += gone
             wait_ms = 0 if gone >= limit else SPELL_RECHECK_MS
             next_at_ms = min(next_at_ms, swept.now + wait_ms)
-        if done or swept.whole:
-            self.batches_left()
+        self.batches_touched(swept.batches)
         return Swept(done, next_at_ms)
 
     async def _sweep_spell(self, spell: Spell, now_ms: int, limit: int) -> int:
@@ -78,7 +75,9 @@ class PostgresUpkeep(PostgresBatches):
         edge, reason = first_after(before_ms + 1), spell_expiry(spell.kind)
         values = (spell.queue, spell.lane, edge, before_ms, reason, limit)
         text = await self._one(self._side, "sweep", "sweep_spell", *values)
-        return self._read_answer(text, SWEPT).expired
+        swept = self._read_answer(text, SWEPT)
+        self.batches_touched(swept.batches)
+        return swept.expired
 
     async def retain(self, history_ms: int, dead_ms: int) -> int:
         """Delete finished work older than these."""

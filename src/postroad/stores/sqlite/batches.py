@@ -128,4 +128,6 @@ def retain(db: Database, now_ms: int, edge_ms: int, limit: int) -> int:
     """Delete ended batches that are past their retention, and give up those half stored."""
     for (batch,) in db.all("batches_filling", now_ms - FILLING_MS):
         skip(db, batch, now_ms)
-    return db.changed("batches_retain", edge_ms, limit)
+    gone = db.all("batches_retain", edge_ms, limit)
+    db.many("batch_counts_delete", gone)
+    return len(gone)

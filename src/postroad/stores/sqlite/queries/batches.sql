@@ -90,6 +90,7 @@ select id from batch where state = 'filling' and made_at < ?1
 -- Delete batches that ended before a time.
 delete from batch where id in (
   select id from batch where ended_at > 0 and ended_at < ?1 limit ?2)
+returning id
 
 -- name: batch_page
 -- Read batches of a tenant, the newest first; those that are open with their counts so far.

@@ -54,9 +54,16 @@ begin
   return coalesce(v_batches, '[]');
 end $$;
 
--- End those of these batches (null: of all) whose members have all ended. This is a transaction of its own, after
+-- The batches whose members these messages are: to be asked when they have ended.
+create or replace function batches_of(p_ids bigint[]) returns bigint[] language sql stable
+set search_path = postroad, pg_temp as $$
+  select coalesce(array_agg(distinct batch_id), '{}') from batch_member where message_id = any (p_ids)
+$$;
+
+-- End those of these batches (null: of a thousand) whose members have all ended. This is a transaction of its own, after
 -- the one that counted: of two that count the last members at once, neither sees what the other has counted.
--- Returns how many ended, and which batches are to be asked next: those that count them, and empty ones.
+-- Returns how many ended, and which batches are to be asked next: those that count them, and empty ones. They are
+-- taken in the order of the batches that count them, whose counters they lock: so no two wait for each other.
 create or replace function close_batches(p_ids bigint[]) returns json language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
@@ -69,7 +76,7 @@ begin
      where b.state = 'open' and (p_ids is null or b.id = any (p_ids))
        and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0) from batch_count c
                         where c.batch_id = b.id)
-     order by b.id
+     order by b.parent, b.id limit case when p_ids is null then 1000 end
   loop
     perform from batch where id = v_id and state = 'open' for update;
     if found then

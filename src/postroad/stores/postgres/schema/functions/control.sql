@@ -11,6 +11,7 @@ declare
   v_owned bigint[];
   v_rest bigint[];
   v_asked jsonb;
+  v_batches bigint[];
   v_rings jsonb := '[]';
 begin
   v_lanes := array(select distinct (select r.lane_id from rung r where r.id = m.rung_id)
@@ -30,11 +31,12 @@ begin
   update message set unwanted = 1 where id = any (v_owned) and unwanted = 0;
   v_free := array(select id from message where id = any (v_free) order by id for update);
   if cardinality(v_free) > 0 then
+    v_batches := batches_of(v_free);
     v_rings := bury(v_free, null, now_ms());
   end if;
   v_rest := array(select unnest(p_ids) except select unnest(v_free || v_owned));
   return json_build_object(
-    'now', now_ms(), 'rings', v_rings || coalesce(v_asked, '[]'),
+    'now', now_ms(), 'rings', v_rings || coalesce(v_asked, '[]'), 'batches', coalesce(v_batches, '{}'),
     'states', (
       select coalesce(json_object_agg(s.id, s.state), '{}') from (
         select unnest(v_free) as id, 'cancelled' as state
@@ -101,12 +103,15 @@ end $$;
 create or replace function withdraw(p_owner bigint, p_lane bigint, p_epoch bigint, p_ids bigint[]) returns json
 language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+  v_batches bigint[] := batches_of(p_ids);
 begin
   perform from lane where id = p_lane and owner = p_owner and epoch = p_epoch for share;
   if not found then
     return json_build_object('now', now_ms(), 'rings', '[]'::json, 'done', false);
   end if;
-  return json_build_object('now', now_ms(), 'rings', bury(p_ids, null, now_ms()), 'done', true);
+  return json_build_object('now', now_ms(), 'rings', bury(p_ids, null, now_ms()), 'done', true,
+                           'batches', v_batches);
 end $$;
 
 -- An uncertain message counts as delivered, or goes back to its rung and is due now. In an ordered queue those
@@ -118,6 +123,7 @@ declare
   v_now bigint := now_ms();
   v_rung bigint[];
   v_rings jsonb := '[]';
+  v_batches jsonb := '[]';
 begin
   -- Lanes before messages, as everybody locks them.
   perform from lane where id = (select r.lane_id from message m join rung r on r.id = m.rung_id
@@ -133,13 +139,13 @@ begin
     with gone as (delete from message where id = p_id returning *)
     insert into history (id, queue_id, state, accepted_at, finished_at, level, attempts, took_ms)
     select id, v.queue_id, 'delivered', accepted_at, v_now, level, attempts, 0 from gone;
-    perform end_members(0, array[p_id], '{}', '{}');
+    v_batches := end_members(0, array[p_id], '{}', '{}');
   else
     v_rung := ensure_rungs(array[v.lane_id], array[v.queue_id], array[v.level], array[v.priority], array[0]);
     update message set rung_id = v_rung[1], place = v_now, due = v_now, marks = 0 where id = p_id;
     v_rings := wake_rungs(array[v.lane_id], v_rung, array[v_now]);
   end if;
-  return json_build_object('now', v_now, 'rings', v_rings, 'settled', true);
+  return json_build_object('now', v_now, 'rings', v_rings, 'settled', true, 'batches', v_batches);
 end $$;
 
 -- Pause or resume a queue. The time of the pause does not count towards a block's expiry.

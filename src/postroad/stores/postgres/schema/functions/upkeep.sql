@@ -6,19 +6,23 @@ set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_now bigint := now_ms();
   v_ids bigint[];
+  v_batches bigint[] := '{}';
   v_rings jsonb := '[]';
 begin
   v_ids := lock_messages(array(select id from message where expires_at <= v_now and expires_at < never()
                           order by expires_at limit p_limit));
   if v_ids is not null then
+    v_batches := batches_of(v_ids);
     v_rings := bury(v_ids, 'expired', v_now);
   end if;
   return json_build_object(
     'now', v_now, 'rings', v_rings, 'expired', coalesce(cardinality(v_ids), 0),
     'next', (select min(expires_at) from message where expires_at < never()),
-    'whole', (select count(*) from batch b
-               where b.state = 'open' and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0)
-                                                        from batch_count c where c.batch_id = b.id)),
+    -- Also those whose members have all ended: the process that was to end them has gone.
+    'batches', v_batches || array(
+      select b.id from batch b
+       where b.state = 'open' and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0)
+                                                from batch_count c where c.batch_id = b.id) limit p_limit),
     'spells', (
       select coalesce(json_agg(s), '[]') from (
         select q.id as queue, q.policy, q.block_kind as kind, q.block_since as since, 0 as lane
@@ -39,6 +43,7 @@ returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_ids bigint[];
+  v_batches bigint[];
 begin
   v_ids := lock_messages(array(
     select m.id from message m
@@ -46,8 +51,9 @@ begin
        and (select r.queue_id = p_queue and r.level >= 0 and (p_lane = 0 or r.lane_id = p_lane)
               from rung r where r.id = m.rung_id)
      limit p_limit));
+  v_batches := batches_of(v_ids);
   return json_build_object(
-    'now', now_ms(), 'expired', coalesce(cardinality(v_ids), 0),
+    'now', now_ms(), 'expired', coalesce(cardinality(v_ids), 0), 'batches', v_batches,
     'rings', case when v_ids is null then '[]' else bury(v_ids, p_reason, now_ms()) end);
 end $$;
 
@@ -119,8 +125,10 @@ begin
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
   perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);
-  delete from batch where id in (
-    select id from batch where ended_at > 0 and ended_at < v_edge limit p_limit);
+  with gone as (
+    delete from batch where id in (
+      select id from batch where ended_at > 0 and ended_at < v_edge limit p_limit) returning id)
+  delete from batch_count where batch_id in (select id from gone);
   delete from kept_body where id in (
     select id from kept_body where ends_at <= v_now order by ends_at limit p_limit);
   get diagnostics v_bodies = row_count;

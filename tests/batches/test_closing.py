@@ -1,0 +1,115 @@
+"""How batches are ended: who asks, in which order they are locked, and what is left of them."""
+
+import sqlite3
+from typing import Any
+
+import asyncpg
+import pytest
+from msgspec.structs import replace
+
+from postroad import Message, Postroad, Send
+from postroad.errors import UnknownBatch
+from postroad.model.batch import BatchPlan
+from postroad.stores.postgres.store import PostgresStore
+from tests.postgres.stepping import stand
+from tests.servers.postgres import PrivatePostgres
+
+ROWS = """
+insert into postroad.batch (id, tenant, parent, after, role, state, total, then_id, failure_id, stops, made_at)
+select id, 'default', parent, 0, '', 'open', total, 0, 0, false, 1
+  from (values (1, 0, 9), (2, 0, 9), (11, 1, 0), (12, 2, 0), (13, 1, 0), (14, 2, 0)) x(id, parent, total);
+insert into postroad.batch_member (message_id, batch_id) values (11, 1), (12, 2), (13, 1), (14, 2);
+"""
+CLOSE = "select postroad.close_batches($1)"
+COUNTS = "select count(*) from postroad.batch_count"
+
+
+def with_handler(dsn: str) -> Postroad:
+    """A road that is not open yet."""
+    made = Postroad(dsn)
+
+    @made.handler("work")
+    async def work(_message: Message) -> None:
+        pass
+
+    return made
+
+
+@pytest.fixture
+def road(dsn: str) -> Postroad:
+    """On either database."""
+    return with_handler(dsn)
+
+
+async def test_a_cancel_asks_only_for_the_batches_of_what_it_cancels(
+    server: PrivatePostgres,
+) -> None:
+    async with with_handler(server.create_road()) as road:
+        store = road.store
+        assert isinstance(store, PostgresStore)
+        receipt = await road.batch([Send("work", n, delay=3600) for n in range(2)])
+        alone = await road.send("work", 1, delay=3600)
+        await store.batches_asked()
+        before = store.queries["batches"]
+        assert (await road.cancel(alone.id)).state == "cancelled"
+        await store.batches_asked()
+        assert store.queries["batches"] == before
+        for message in receipt.messages:
+            assert (await road.cancel(message.id)).state == "cancelled"
+        await store.batches_asked()
+        assert (await road.batches.get(receipt.id)).state == "ended"
+
+
+async def test_two_that_end_batches_do_not_wait_for_each_other(server: PrivatePostgres) -> None:
+    async with stand(server.create_road()) as on:
+        await on.one.execute(ROWS)
+        pid = on.two.get_server_pid()
+        async with on.one.transaction():
+            await on.one.execute(CLOSE, [11])
+            other = await on.waits_for_a_lock(pid, on.two.execute(CLOSE, [12, 13]))
+            await on.one.execute(CLOSE, [14])
+        await other
+        ended = "select count(*) from postroad.batch where state = 'ended'"
+        assert await on.one.fetchval(ended) == 4
+
+
+async def counts_left(dsn: str) -> int:
+    """How many rows count the members of batches."""
+    if dsn.startswith("sqlite:///"):
+        with sqlite3.connect(dsn.removeprefix("sqlite:///")) as db:
+            (found,) = db.execute(COUNTS.replace("postroad.", "")).fetchone()
+            return int(found)
+    connection = await asyncpg.connect(dsn)
+    try:
+        return int(await connection.fetchval(COUNTS))
+    finally:
+        await connection.close()
+
+
+async def test_of_a_batch_that_was_given_up_nothing_is_kept(
+    road: Postroad, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store: Any = road.store
+    put = store.batch_put
+
+    async def long_ago(plan: BatchPlan) -> None:
+        await put(replace(plan, rows=[replace(row, made_at_ms=1) for row in plan.rows]))
+
+    async def dies(_batches: object) -> None:
+        raise ConnectionError("the sender has ended half-way")
+
+    monkeypatch.setattr("postroad.verbs.batches.SLICE", 1)
+    monkeypatch.setattr(store, "batch_put", long_ago)
+    monkeypatch.setattr(store, "batch_seal", dies)
+    with pytest.raises(ConnectionError):
+        await road.batch([("work", 1), ("work", 2)])
+    (batch,) = (await road.batches.list()).batches
+    await road.run(until_idle=True)
+    assert (await road.batches.get(batch.id)).delivered == 2
+    assert await counts_left(dsn) > 0
+    await store.retain(3_600_000, 3_600_000)
+    assert (await road.batches.get(batch.id)).state == "skipped"
+    await store.retain(-60_000, 3_600_000)
+    with pytest.raises(UnknownBatch):
+        await road.batches.get(batch.id)
+    assert await counts_left(dsn) == 0

@@ -1,0 +1,92 @@
+"""What a supervisor does when the system has no process left, or one of its processes is silent."""
+
+import asyncio
+import io
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad.cli import supervisor
+from postroad.cli.supervised import VARIABLE
+from postroad.cli.supervisor import ProcessSupervisor
+from postroad.observe.log import make_log
+from postroad.ports.clock import SystemClock
+
+WAIT_S = 60.0
+PROGRAM = f"""
+import os, socket, sys, time
+from pathlib import Path
+fd, number = os.environ["{VARIABLE}"].split(":")
+line = socket.socket(fileno=int(fd))
+line.sendall(b'{{"kind": "started"}}\\n')
+while number != "0" or not Path(sys.argv[1]).exists():
+    time.sleep(0.05)
+line.sendall(b'{{"kind": "sum"}}\\n')
+sys.exit(5)
+"""
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What the supervisor logs; an ended process is started anew soon."""
+    monkeypatch.setattr(supervisor, "FIRST_WAIT_S", 0.01)
+    return io.StringIO()
+
+
+def supervise(log: io.StringIO, file: Path, story: Callable[[], Any]) -> None:
+    """Run two processes, of which the first asks for a sum and ends once the file is there."""
+    command = (sys.executable, "-c", PROGRAM, str(file))
+    made = (command, 2, WAIT_S, make_log("info", log), SystemClock())
+
+    async def whole() -> None:
+        running = asyncio.create_task(ProcessSupervisor(*made).run())
+        telling = asyncio.create_task(story())
+        async with asyncio.timeout(WAIT_S):
+            # A supervisor that ends by itself has failed.
+            _ = await asyncio.wait((running, telling), return_when=asyncio.FIRST_COMPLETED)
+            if not running.done():
+                signal.raise_signal(signal.SIGTERM)
+            _ = await running
+            await telling
+
+    asyncio.run(whole())
+    assert "did not end and is killed" not in log.getvalue()
+
+
+async def until(log: io.StringIO, text: str, count: int = 1) -> None:
+    while log.getvalue().count(text) < count:
+        await asyncio.sleep(0.01)
+
+
+def test_a_process_that_cannot_be_started_is_tried_again(
+    log: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = asyncio.create_subprocess_exec
+    calls: list[int] = []
+
+    async def second_fails(*words: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return await start(*words, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", second_fails)
+    supervise(log, tmp_path / "go", lambda: until(log, "a process works", 2))
+    assert "could not be started" in log.getvalue()
+
+
+def test_the_end_of_a_process_is_heard_while_its_sum_waits_for_a_silent_one(
+    log: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "COUNT_S", 3600.0)
+
+    async def story() -> None:
+        await until(log, "a process works", 2)
+        (tmp_path / "go").touch()
+        await until(log, 'a process ended" number=0 code=5')
+
+    supervise(log, tmp_path / "go", story)
