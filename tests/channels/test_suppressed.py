@@ -71,4 +71,4 @@ def test_what_begins_together_asks_in_one_statement(
     within(story())
     assert provider.taken() == Counter(people), "a store that was away delays, and loses nothing"
     assert sum(asked) == 50
-    assert len(asked) <= 10
+    assert len(asked) <= 25, "each for itself would be 50; how many begin together is the machine's"
