@@ -24,6 +24,8 @@ COUNT_S: Final = 2.0
 """So long a sum of metrics waits for the processes."""
 KILL_AFTER_S: Final = 20.0
 """So long after its drain a process that has not ended is killed."""
+STOPPED_CODES: Final = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
+"""How a stopped process ends: by the signal itself while it loads and has nothing in hand."""
 
 
 class WorkerProcess:
@@ -32,7 +34,6 @@ class WorkerProcess:
     def __init__(self, process: Process, line: Line) -> None:
         self.process = process
         self.line = line
-        self.started = False
         self.counts: list[CountedSample] = []
         """What it had counted when it was last asked."""
         self.counted = asyncio.Event()
@@ -83,7 +84,8 @@ class ProcessSupervisor:
             begun_s = self._clock.steady_s()
             code = await self._run(number, works)
             if self._stopping.is_set():
-                self._code = self._code or abs(code)
+                if code not in STOPPED_CODES:
+                    self._code = self._code or abs(code)
                 break
             if not self._first_works.is_set():  # nothing ever worked, and what is wrong is said
                 self._code = code if code > 0 else 1
