@@ -156,7 +156,7 @@ class PrivatePostgres:
         if self._server is None:
             return
         self._server.send_signal(STOP_SIGNALS[mode])
-        self._server.wait(30)
+        self._server.wait(60)
         self._server = None
         if self._guard is not None:
             self._guard.kill()
