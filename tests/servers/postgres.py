@@ -160,7 +160,7 @@ class PrivatePostgres:
             return
         self._hang_up()
         self._server.send_signal(STOP_SIGNALS[mode])
-        self._server.wait(30)
+        self._server.wait(60)
         self._server = None
         if self._guard is not None:
             self._guard.kill()
