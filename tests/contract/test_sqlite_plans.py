@@ -140,6 +140,7 @@ WALKS: Final = {
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
+    "tenant_page": "the names of one page",
     "endpoint_excess": "only the queue of a disabled endpoint, every five minutes",
     "endpoint_held_head": "an endpoint has one order group",
     "endpoint_rules": "two rows",
