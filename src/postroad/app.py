@@ -208,7 +208,7 @@ class Postroad:
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide, self.around = self.registry.providers.add, self.registry.around
-        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store)
+        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store, live.sends)
         self._sending.jobs = self.jobs
         self.campaigns, self.credentials = service.campaigns, service.credentials
 

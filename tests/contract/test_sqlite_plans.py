@@ -20,6 +20,7 @@ WALKS: Final = {
     "event_pair": "the only row is its answer",
     "replays_retain": "once an hour, over replays, which people start",
     "replays_running": "over an index of those that run",
+    "outputs_of_running": "the walk is over the latest reports, which were taken before",
     "feed_leased": "the walk is over the messages that are asked for",
     "endpoints_of": "the walk is over the queues that are asked for",
     "endpoint_held": "the walk is over the messages that are named",

@@ -84,6 +84,7 @@ class BlockingJobs(Verbs):
     """Wait for jobs, and read what they gave."""
 
     wait, result = blocking(JobVerbs.wait), blocking(JobVerbs.result)
+    running = blocking(JobVerbs.running)
 
 
 class BlockingDead(Verbs):
