@@ -53,6 +53,7 @@ def look(**parts: Any) -> dict[str, Any]:
         "points": [point(NOW - n * 10_000, "webhook:https://a.example", n) for n in range(1, 60)],
     }
     made = {"stats": stats, "queues": [], "lanes": [LANE], "workers": [WORKER], "levels": []}
+    made |= {"jobs": []}
     return made | {"figures": figures} | parts
 
 
