@@ -327,10 +327,10 @@ async def test_idle_clients_cost_no_cpu(tmp_path: Path) -> None:
                 await asyncio.sleep(0.05)
         commits = served.hub.commits
         # Whatever else this process does, it does not do all the time.
-        for _ in range(5):
-            if (took_s := await _second_s()) < 0.2:
-                break
-        assert took_s < 0.2
+        took_s = [await _second_s()]
+        while took_s[-1] >= 0.2 and len(took_s) < 5:
+            took_s.append(await _second_s())
+        assert took_s[-1] < 0.2, took_s
         assert served.hub.commits == commits
         assert set(served.hub._timers) == {"sweep"}
         for one in clients:
