@@ -135,10 +135,15 @@ class Stand:
     def read_enough(self, kills: int) -> Seen:
         """Wait until there is something to judge: on a busy machine, workers come late."""
         until_s = time.monotonic() + PATIENCE_S
-        while (seen := self.read(kills)).starts <= seen.rate or seen.processes < 2:
+        processes = 2 if kills else self._setup.workers
+        seen = self.read(kills)
+        while (
+            seen.starts <= seen.rate or seen.processes < processes or seen.lanes < len(self._queues)
+        ):
             if time.monotonic() > until_s:
                 break
             time.sleep(0.2)
+            seen = self.read(kills)
         return seen
 
     def read(self, kills: int) -> Seen:
