@@ -62,6 +62,7 @@ from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.running import LiveEngine, RoadRun, RunParts
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
+from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
@@ -105,6 +106,7 @@ class Postroad:
     limits = VerbGroup(NamedLimits)
     rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
+    sessions = VerbGroup(SessionAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
     endpoints = VerbGroup(EndpointAdmin)
@@ -186,6 +188,7 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
+        self.sessions = SessionAdmin(store, store.clock)
         self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)

@@ -48,6 +48,7 @@ from postroad.verbs.blocking import (
     BlockingReplays,
     BlockingRollups,
     BlockingRules,
+    BlockingSessions,
     BlockingSuppressions,
     BlockingTokens,
     BlockingWebhooks,
@@ -104,6 +105,7 @@ class Face(ABC):
     limits = VerbGroup(BlockingLimits)
     rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
+    sessions = VerbGroup(BlockingSessions)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
     endpoints = VerbGroup(BlockingEndpoints)
