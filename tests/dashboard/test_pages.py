@@ -7,7 +7,7 @@ import pytest
 
 from postroad.api.in_process import ask
 from postroad.dashboard.pages import PAGES
-from postroad.dashboard.paging import Page
+from postroad.dashboard.paging import WebPage
 from postroad.dashboard.rendering import assets, environment
 from postroad.remote.api_request import ApiRequest
 from tests.dashboard.stand import CLIENT, HOST, PageStand
@@ -24,7 +24,7 @@ def test_every_template_is_whole() -> None:
 
 @pytest.mark.parametrize("page", LISTED, ids=lambda page: page.name)
 async def test_every_page_is_strict_and_answers_on_an_empty_road(
-    stand: PageStand, page: Page
+    stand: PageStand, page: WebPage
 ) -> None:
     await stand.login()
     answer = await stand.get(page.path)

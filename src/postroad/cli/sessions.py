@@ -7,6 +7,7 @@ from postroad.cli.command import Commands, Invocation, Listing, add_group, comma
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, when
 from postroad.config import address
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.tokens import Role
 from postroad.remote.api_request import part
 from postroad.stores.window_socket import user_of
@@ -23,10 +24,12 @@ def login(
     call: Invocation,
     name: Annotated[str, Option(help="Who will log in; you unless given.")] = "",
     role: Annotated[str, Option(help="read, operate, admin or tenant.")] = Role.admin,
-    only: Annotated[str, Option(help="The one tenant that the person may see.")] = "",
 ) -> None:
-    """Make a login link for the pages of the server: good once, within 15 minutes."""
-    data = {"name": name or user_of(os.geteuid()).split()[-1], "role": role, "tenant": only}
+    """Make a login link for the pages of the server: good once, within 15 minutes. It is for every
+    tenant, unless one is named."""
+    one = role == Role.tenant or call.tenant != DEFAULT_TENANT
+    who = name or user_of(os.geteuid()).split()[-1]
+    data = {"name": who, "role": role, "tenant": call.tenant if one else ""}
     said = call.ask("POST", "/v1/logins", data=data)
     said["url"] = _whole(call, said)
     if call.printed(said):

@@ -12,8 +12,9 @@ from postroad.api.request import Request, Response, Stream
 from postroad.api.routing import nothing_at, read_query
 from postroad.dashboard import guarding
 from postroad.dashboard.asking import PageApi, ProblemAnswer
+from postroad.dashboard.jobs import PageJobs
 from postroad.dashboard.pages import ACTIONS, PAGES, find_page
-from postroad.dashboard.paging import Done, Form, Page, View
+from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
 from postroad.dashboard.regions import Regions
 from postroad.dashboard.rendering import MEDIA, assets, release, render
 from postroad.model.errors import PostroadError, Unauthorized
@@ -45,7 +46,9 @@ class Dashboard:
     def __init__(self, api: Application) -> None:
         self._api = api
         self._context = api.context
-        self._regions = Regions(api.context.road.store.clock)
+        clock = api.context.road.store.clock
+        self._regions = Regions(clock)
+        self._jobs = PageJobs(api.context.log, clock)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -65,7 +68,7 @@ class Dashboard:
         await self._api.reply(reply, request, send)
 
     async def _reply(
-        self, request: Request, path: str, found: tuple[Page, dict[str, str]] | None
+        self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
     ) -> Response[Any] | Stream:
         try:
             await self._context.access.check(request, None)  # host and origin
@@ -84,7 +87,7 @@ class Dashboard:
             return _failed(request, problem(error))
 
     async def _answer(
-        self, request: Request, path: str, found: tuple[Page, dict[str, str]] | None
+        self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
     ) -> Response[Any] | Stream:
         await self._identify(request)
         if request.method == "POST":
@@ -116,14 +119,16 @@ class Dashboard:
             request.headers["postroad-tenant"] = unquote(tenant)
         await self._context.access.check(request, Scope.read)
 
-    def _view(self, request: Request, page: Page, values: dict[str, str], query: bytes) -> View:
+    def _view(
+        self, request: Request, page: WebPage, values: dict[str, str], query: bytes
+    ) -> PageView:
         path = page.path
         for name, value in values.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         given = dict(read_query(query)) if query else {}
-        return View(PageApi(self._api, request), request.who, path, given, values)
+        return PageView(PageApi(self._api, request), self._jobs, request.who, path, given, values)
 
-    async def _page(self, request: Request, page: Page, view: View) -> Response[bytes]:
+    async def _page(self, request: Request, page: WebPage, view: PageView) -> Response[bytes]:
         shown = {
             region.name: (await self._regions.get(page, region, view)).html
             for region in page.regions
@@ -135,7 +140,7 @@ class Dashboard:
         drop = {"set-cookie": guarding.cookie(request, guarding.NOTICE, "", 0)} if notice else {}
         return Response(html.encode(), 200, drop, HTML)
 
-    async def _some(self, page: Page, view: View, names: list[str]) -> Response[bytes]:
+    async def _some(self, page: WebPage, view: PageView, names: list[str]) -> Response[bytes]:
         wanted = [region for region in page.regions if region.name in names]
         html = [(await self._regions.get(page, region, view)).html for region in wanted]
         return Response("".join(html).encode(), media_type=HTML)
@@ -163,7 +168,7 @@ class Dashboard:
         form = await _form(request)
         if path == "/logout":
             api = PageApi(self._api, request)
-            _ = await api.delete("/v1/sessions/current")  # the browser forgets it too
+            await api.do("/v1/logout", None)
             gone = guarding.cookie(request, guarding.SESSION, "", 0)
             return _go(LOGIN, {"set-cookie": gone, "clear-site-data": '"cache", "storage"'})
         if path == "/tenant":
@@ -182,7 +187,7 @@ class Dashboard:
         try:
             done, bad = await act(view, form), False
         except ProblemAnswer as error:
-            done, bad = Done(error.problem.detail), True
+            done, bad = ActionResult(error.problem.detail), True
         self._regions.forget()
         if done.page:
             shown = {**_frame(request), "view": view, "page": page, "notice": "", "back": back}

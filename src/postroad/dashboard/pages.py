@@ -3,17 +3,26 @@
 from typing import Final
 from urllib.parse import unquote
 
-from postroad.dashboard.paging import Act, Page
-from postroad.dashboard.views import overview, queues
+from postroad.dashboard.paging import Act, WebPage
+from postroad.dashboard.views import dead, lanes, message, messages, overview, queues
 
-PAGES: Final[tuple[Page, ...]] = (overview.PAGE, queues.PAGE)
+PAGES: Final[tuple[WebPage, ...]] = (
+    overview.PAGE,
+    messages.PAGE,
+    message.PAGE,
+    queues.PAGE,
+    queues.ONE,
+    lanes.PAGE,
+    lanes.ONE,
+    dead.PAGE,
+)
 """In the order of the menu. A new page is a file in views/ and a folder of templates."""
-ACTIONS: Final[dict[str, tuple[Page, Act]]] = {
+ACTIONS: Final[dict[str, tuple[WebPage, Act]]] = {
     path: (page, act) for page in PAGES for path, act in page.actions.items()
 }
 
 
-def find_page(path: str) -> tuple[Page, dict[str, str]] | None:
+def find_page(path: str) -> tuple[WebPage, dict[str, str]] | None:
     """The page at a path, and the values in that."""
     parts = tuple(unquote(part) for part in path.split("/"))
     for page in PAGES:

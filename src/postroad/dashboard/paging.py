@@ -8,13 +8,15 @@ from msgspec import Struct
 
 from postroad.api.problems import BadRequest
 from postroad.dashboard.asking import PageApi
+from postroad.dashboard.jobs import PageJobs
 from postroad.model.tokens import Caller, Scope
 
 
-class View(Struct, frozen=True):
+class PageView(Struct, frozen=True):
     """Who looks at what: given to the functions of a page."""
 
     api: PageApi
+    jobs: PageJobs
     who: Caller
     path: str
     query: dict[str, str]
@@ -38,7 +40,7 @@ class View(Struct, frozen=True):
         return f"{path}?{text}" if text else path
 
 
-Load = Callable[[View], Awaitable[dict[str, Any]]]
+Load = Callable[[PageView], Awaitable[dict[str, Any]]]
 
 
 class Region(Struct, frozen=True):
@@ -51,7 +53,7 @@ class Region(Struct, frozen=True):
     """Whether it differs between people with the same rights."""
 
 
-class Done(Struct, frozen=True):
+class ActionResult(Struct, frozen=True):
     """What an action did, in a sentence; and where to go on, if not where it came from."""
 
     notice: str
@@ -86,10 +88,10 @@ class Form:
         return {name: value for name in names if (value := self.one(name))}
 
 
-Act = Callable[[View, Form], Awaitable[Done]]
+Act = Callable[[PageView, Form], Awaitable[ActionResult]]
 
 
-class Page(Struct, frozen=True):
+class WebPage(Struct, frozen=True):
     """A page: where it is, its regions, and its actions by the path that forms are sent to."""
 
     name: str

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from postroad.dashboard.asking import ProblemAnswer
-from postroad.dashboard.paging import Page, Region, View
+from postroad.dashboard.paging import PageView, Region, WebPage
 from postroad.dashboard.rendering import render
 from postroad.ports.clock import Clock
 
@@ -40,7 +40,7 @@ class Regions:
         self._clock = clock
         self._kept: OrderedDict[object, Rendered] = OrderedDict()
 
-    async def get(self, page: Page, region: Region, view: View) -> Rendered:
+    async def get(self, page: WebPage, region: Region, view: PageView) -> Rendered:
         """A region as it is now, or was a moment ago."""
         who = view.who
         rights = (who.tenant, who.every_tenant, who.scopes, who.token if region.personal else "")
@@ -54,7 +54,7 @@ class Regions:
                 await self._render(kept, page, region, view)
         return kept
 
-    async def _render(self, kept: Rendered, page: Page, region: Region, view: View) -> None:
+    async def _render(self, kept: Rendered, page: WebPage, region: Region, view: PageView) -> None:
         start_s = self._clock.steady_s()
         try:
             shown = await region.load(view)
@@ -73,7 +73,11 @@ class Regions:
             kept.until_s = 0.0
 
     async def watch(
-        self, page: Page, view: View, seen: dict[str, str], may: Callable[[], Awaitable[bool]]
+        self,
+        page: WebPage,
+        view: PageView,
+        seen: dict[str, str],
+        may: Callable[[], Awaitable[bool]],
     ) -> AsyncIterator[bytes]:
         """Tell which regions are stale, for as long as somebody looks and `may`. `seen` has the
         tags of those that are shown."""

@@ -80,12 +80,12 @@ async def session_end(request: Request, id: str) -> None:  # noqa: A002
     here.access.forget()
 
 
-@drop("/v1/sessions/current", scope=None, any_scope=True, status=204)
-async def session_leave(request: Request) -> None:
+@give("/v1/logout", scope=None, any_scope=True, status=204)
+async def logout(request: Request) -> None:
     """End the session that asks."""
     here = request.context
     await here.road.sessions.end(request.who.token)
     here.access.forget()
 
 
-ROUTES: Final = (login_make, session_open, session_list, session_end, session_leave)
+ROUTES: Final = (login_make, session_open, session_list, session_end, logout)

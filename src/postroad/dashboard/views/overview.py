@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from postroad.dashboard.paging import Page, Region, View
+from postroad.dashboard.paging import PageView, Region, WebPage
 from postroad.dashboard.plots import HOUR_MS, MINUTE_MS, deliveries, lateness, slots
 from postroad.dashboard.rendering import count, plural
 
@@ -36,7 +36,7 @@ class Trouble(Struct, frozen=True):
     until: int | None = None
 
 
-async def _states(view: View) -> dict[str, Any]:
+async def _states(view: PageView) -> dict[str, Any]:
     said = await view.api.get("/v1/stats")
     hour, dead = said["hour"], sum(said["dead"].values())
     due = said["oldest_due_ms"]
@@ -79,7 +79,7 @@ def _dead(by_reason: dict[str, int]) -> str:
     return ", ".join(f"{count(number)} {reason.replace('_', ' ')}" for reason, number in found[:2])
 
 
-async def _trouble(view: View) -> dict[str, Any]:
+async def _trouble(view: PageView) -> dict[str, Any]:
     said = await view.api.get("/v1/stats")
     found: list[Trouble] = []
     if said["open_circuits"]:
@@ -101,7 +101,7 @@ async def _trouble(view: View) -> dict[str, Any]:
     return {"found": found[:SHOWN_MAX], "more": len(found) > SHOWN_MAX, "quiet": quiet}
 
 
-async def _lanes(view: View) -> list[Trouble]:
+async def _lanes(view: PageView) -> list[Trouble]:
     rows = (await view.api.get("/v1/lanes", limit=LOOKED_AT))["lanes"]
     found = []
     for row in [row for row in rows if row["circuit"]["until_ms"]][:SHOWN_MAX]:
@@ -112,9 +112,9 @@ async def _lanes(view: View) -> list[Trouble]:
     return found
 
 
-async def _queues(view: View) -> list[Trouble]:
+async def _queues(view: PageView) -> list[Trouble]:
     rows = (await view.api.get("/v1/queues", limit=LOOKED_AT))["queues"]
-    held = [row for row in rows if row["paused"] or row["block"] or row["held"]]
+    held = [row for row in rows if row["paused"] or row["block"] or _holds(row)]
     found = []
     for row in held[:SHOWN_MAX]:
         told = await view.api.get("/v1/queues:explain", queue=row["queue"])
@@ -127,6 +127,11 @@ async def _queues(view: View) -> list[Trouble]:
     return found
 
 
+def _holds(row: dict[str, Any]) -> bool:
+    """Whether the queue itself holds messages: what its lane holds is told of the lane."""
+    return bool(row["held"]) and not row["because"].startswith("circuit")
+
+
 def _next(told: dict[str, Any]) -> str:
     return _sentence(told["next"]["why"])
 
@@ -136,7 +141,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-async def _plots(view: View) -> dict[str, Any]:
+async def _plots(view: PageView) -> dict[str, Any]:
     recent = await view.api.get("/v1/rollups", step="10s")
     until_ms = recent["complete_until_ms"] // MINUTE_MS * MINUTE_MS + MINUTE_MS
     hour = slots(recent["points"], until_ms - 60 * MINUTE_MS, MINUTE_MS, 60)
@@ -153,14 +158,14 @@ async def _plots(view: View) -> dict[str, Any]:
     }
 
 
-async def _workers(view: View) -> dict[str, Any]:
+async def _workers(view: PageView) -> dict[str, Any]:
     if not view.who.every_tenant:
         return {"workers": [], "levels": []}
     workers = (await view.api.get("/v1/workers"))["workers"]
     return {"workers": workers, "levels": await view.api.get("/v1/levels")}
 
 
-PAGE: Final = Page(
+PAGE: Final = WebPage(
     "overview",
     "/",
     "Overview",
