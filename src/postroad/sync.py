@@ -50,6 +50,7 @@ from postroad.verbs.blocking import (
     BlockingRules,
     BlockingSessions,
     BlockingSuppressions,
+    BlockingTenants,
     BlockingTokens,
     BlockingWebhooks,
     BlockingWorkers,
@@ -106,6 +107,7 @@ class Face(ABC):
     rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     sessions = VerbGroup(BlockingSessions)
+    tenants = VerbGroup(BlockingTenants)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
     endpoints = VerbGroup(BlockingEndpoints)

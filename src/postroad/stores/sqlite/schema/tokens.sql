@@ -11,3 +11,4 @@ create table token (
   role       text not null default '',
   kind       text not null default 'program' check (kind in ('program', 'login', 'session'))
 ) strict, without rowid;
+create index token_tenant on token (tenant);
