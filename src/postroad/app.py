@@ -153,13 +153,14 @@ class Postroad:
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         transforms = self.registry.transforms
+        guard = (rules.deny, parts.resolve, redaction)
         own = webhook_transport(store, keys, rules, transforms, parts.resolve, redaction)
         own.own_server = OwnServer(*api_address(self.settings), api_names(self.settings))
-        self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
+        self.hubs = hub_transport(store, self.settings.hubs, *guard)
         allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
         given = ChannelParts(store.clock, rules, own.idle, mail, *more)
-        made = (store, keys, own_channels(given, transports), log, allowance, mail)
+        made = (store, keys, own_channels(given, transports), log, allowance, mail, redaction)
         service = self.campaign_service = CampaignService(*made)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
@@ -200,7 +201,7 @@ class Postroad:
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.dead = DeadMessages(store, redaction)
         erasing, self.transform = ErasureWork(store, log), own.transform
-        self.privacy = PrivacyVerbs(store, erasing, service.addressing)
+        self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction)
         self.tenants = TenantAdmin(store, erasing, self.settings.tenants, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
