@@ -28,7 +28,7 @@ class FailureLog:
         if not outcome.error or not self._redaction.hides(queue):
             return outcome
         error = self._redaction.text(queue, message.body, outcome.error)
-        return replace(outcome, error=error)
+        return replace(outcome, error=error, result=None)  # a traceback has the text as it was
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""
