@@ -51,7 +51,6 @@ WALKS: Final = {
     "erase_history": "the walk is over the rows that are named",
     "erase_history_find": "the walk is over one slice",
     "erase_queue_find": "the walk is over one slice",
-    "erase_tokens": "once for a tenant, over access tokens",
     "erase_webhook_try": "the walk is over the rows that are named",
     "erasure_retain": "once a day, over erasures",
     "erasures_waiting": "walks a partial index that holds only jobs that are not done",
@@ -79,6 +78,12 @@ WALKS: Final = {
     "has_imports": "stops at what a tenant may have; when an import begins",
     "has_lanes": "stops at what a tenant may have; every ten seconds while queues are made",
     "has_mailboxes": "stops at what a tenant may have; every ten seconds while some are made",
+    "has_endpoints": "stops at 10,000; asked by people",
+    "has_letters": "stops at 10,000; asked by people",
+    "has_live_campaigns": "stops at 10,000; asked by people",
+    "has_waiting": "stops at 10,000; asked by people",
+    "tenant_find": "the only row is its answer",
+    "tenant_page": "the walk is over the names of the page",
     "has_queues": "stops at what a tenant may have; every ten seconds while some are made",
     "recipients_named": "the walk is over the recipients that are named",
     "suppression_add": "the walk is over the entries that are given",
@@ -136,6 +141,7 @@ WALKS: Final = {
     "unwanted": "walks a partial index that holds only what is to be cancelled",
 }
 SORTS: Final = {
+    "tenant_page": "the names of one page",
     "endpoint_excess": "only the queue of a disabled endpoint, every five minutes",
     "endpoint_held_head": "an endpoint has one order group",
     "endpoint_rules": "two rows",

@@ -101,6 +101,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
         lines = await exported(road, "acme")
         kinds = {line["kind"] for line in lines}
         assert kinds == {
+            "tenant",
             "queue",
             "webhook",
             "endpoint",
