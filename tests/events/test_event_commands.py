@@ -58,7 +58,7 @@ async def test_event_types_are_listed_shown_exported_and_imported(
     monkeypatch.chdir(tmp_path)
     async with Postroad(DSN) as road:
         assert "there are no event types" in await read("event-type", "list")
-        schema = {"type": "object", "required": ["id"]}
+        schema: dict[str, Any] = {"type": "object", "required": ["id"]}
         await road.event_types.set("order.paid", description="An order was paid", schema=schema)
         await road.event_types.set("order.old", archived=True)
         assert [one["name"] for one in (await run("event-type", "list"))["event_types"]] == [

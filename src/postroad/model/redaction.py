@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.errors import BadInput
-from postroad.model.outcome import Outcome
+from postroad.model.outcome import Kind, Outcome
 
 HIDDEN: Final = "…"
 EACH: Final = "*"
@@ -96,7 +96,10 @@ class Redaction:
         seen = outcome.details
         if seen is not None:
             seen = replace(seen, answer=self.answer(name, body, seen.answer))
-        return replace(outcome, error=self.text(name, body, outcome.error), details=seen)
+        error = self.text(name, body, outcome.error)
+        # The result of a failure is its traceback, which has the text as it was.
+        result = None if outcome.kind is Kind.failed else outcome.result
+        return replace(outcome, error=error, details=seen, result=result)
 
     def answer(self, name: str, body: bytes, answer: bytes) -> bytes:
         """The same for bytes."""
