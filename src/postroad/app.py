@@ -63,6 +63,7 @@ from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.running import LiveEngine, RoadRun, RunParts
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
+from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tenants import TenantAdmin
 from postroad.verbs.tokens import TokenAdmin
@@ -107,6 +108,7 @@ class Postroad:
     limits = VerbGroup(NamedLimits)
     rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
+    sessions = VerbGroup(SessionAdmin)
     tenants = VerbGroup(TenantAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -190,6 +192,7 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
+        self.sessions = SessionAdmin(store, store.clock)
         self.tokens, self.attachments = (
             TokenAdmin(store, store.clock),
             Attachments(store, allowance),

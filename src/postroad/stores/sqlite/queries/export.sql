@@ -202,7 +202,7 @@ select l.mailbox as k1, l.position as k2, coalesce(b.tenant = ?1 and (?2 = '' or
 
 -- name: export_token
 -- Read a tenant's tokens, which are stored without their secrets.
-select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.scopes, t.role, t.created_at, t.expires_at
+select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.kind, t.scopes, t.role, t.created_at, t.expires_at
   from token t where t.tenant = ?1 and ?2 = '' order by t.id limit ?5 offset ?3 + 0 * ?4
 
 -- name: export_audit
