@@ -235,6 +235,7 @@ class Postroad:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._run.end()
         await self.window.close()
         self._sending.close()
         self._failure_log.close()
