@@ -18,6 +18,7 @@ AWAY_IN_A_ROW: Final = 3
 AWAY_LONG: Final = 4
 """After so many blocks in a row, half a minute, a server is not just restarting."""
 REASON_MAX: Final = 200
+ASKED_AGAIN_MS: Final = 2_000
 
 
 class CredentialBlock(Struct, frozen=True):
@@ -106,7 +107,10 @@ class LaneBlock:
         await self._write(until_ms, reason[:REASON_MAX], self._streak)
 
     async def _hold(self, until_ms: int, reason: str) -> None:
-        self.circuit_open, self.until_ms = True, max(self.until_ms, until_ms)
+        """Hold the lane. Here it counts for a moment only: somebody may end it, and the store is
+        asked again before anything is sent."""
+        soon_ms = min(until_ms, self._clock.now_ms() + ASKED_AGAIN_MS)
+        self.circuit_open, self.until_ms = True, max(self.until_ms, soon_ms)
         await self._road.hold_lane(self._lane, until_ms, reason[:REASON_MAX])
 
     async def _lift(self) -> None:
