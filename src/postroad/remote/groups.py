@@ -34,6 +34,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "rollups": tables.ROLLUPS,
     "rules": rule_tables.RULES,
     "suppressions": campaign_tables.SUPPRESSIONS,
+    "tenants": tables.TENANTS,
     "tokens": tables.TOKENS,
     "webhooks": tables.WEBHOOKS,
     "workers": tables.WORKERS,
