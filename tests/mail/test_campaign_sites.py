@@ -158,7 +158,7 @@ async def test_a_paused_lane_holds_its_site_alone(sites: Callable[[], Any]) -> N
         await at.road.campaigns.start("c")
 
         async def five() -> bool:
-            return (await at.road.campaigns.show("c")).counts.sent == 5
+            return bool((await at.road.campaigns.show("c")).counts.sent == 5)
 
         await until(five)
         assert at.took() == (1, 5)
