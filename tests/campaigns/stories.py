@@ -13,7 +13,7 @@ from postroad.model.webhook import WebhookRules
 from postroad.verbs.campaign_status import CampaignStatus
 from tests.campaigns.provider import TOKEN, Provider
 
-WAIT_S = 45.0
+WAIT_S = 120.0
 LOCAL = Settings(
     log_level="warning",
     webhooks=WebhookRules(allow=("127.0.0.1/32",), http=True, ports=()),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from postroad import Message, Postroad, Reject
+from postroad import Exponential, Message, Postroad, Reject, Settings
 from postroad.errors import (
     BadInput,
     JobFailed,
@@ -184,3 +184,44 @@ def test_results_in_simulated_time(tmp_path: Path) -> None:
         road.advance(3700)
         with pytest.raises(NoResult):
             receipt.result()
+
+
+def test_a_failure_has_the_traceback_of_each_try(dsn: str, within: Within) -> None:
+    road = Postroad(dsn)
+
+    @road.handler("fails", result_ttl=60, ladder=Exponential(retries=1, base_ms=20))
+    async def fails(message: Message[str]) -> None:
+        raise KeyError(f"{message.body} {message.attempt}\ud800")
+
+    async def story() -> None:
+        async with running(road):
+            sent = await road.send("fails", "no such photo")
+            with pytest.raises(JobFailed, match="no such photo 2") as raised:
+                await sent.result(timeout=30)
+            assert "in fails" in raised.value.traceback
+            told = (await road.jobs.wait(sent.id)).failures
+            assert [(one.type, one.attempt) for one in told] == [
+                ("builtins.KeyError", 1),
+                ("builtins.KeyError", 2),
+            ]
+
+    within(story())
+
+
+def test_no_traceback_is_kept_of_bodies_with_fields_that_are_not_shown(
+    tmp_path: Path, within: Within
+) -> None:
+    settings = Settings(redact=("/pin",))
+    road = Postroad(f"sqlite:///{tmp_path}/road.db", settings=settings)
+
+    @road.handler("pins", result_ttl=60, retries=0)
+    async def pins(message: Message[dict[str, str]]) -> None:
+        raise KeyError(message.body["pin"])
+
+    async def story() -> None:
+        async with running(road):
+            end = await road.jobs.wait((await road.send("pins", {"pin": "47114711"})).id)
+            assert (end.state, end.failures) == ("dead", ())
+            assert "4711" not in end.error
+
+    within(story())

@@ -14,6 +14,7 @@ from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
 from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
+from postroad.model.redaction import Redaction
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
@@ -59,6 +60,7 @@ class CampaignService:
         log: Log,
         allowance: Allowance,
         mail: MailSettings,
+        redaction: Redaction,
     ) -> None:
         self._road = road
         self._log = log
@@ -72,7 +74,8 @@ class CampaignService:
         cache = CredentialCache(self.store, ring, road.clock, defaults)
         self.windows = {one.name: one.window for one in channels if isinstance(one, HasWindow)}
         gate = SuppressionGate(road, road.clock, log)
-        self.channels = {one.name: ChannelTransport(one, cache, gate) for one in channels}
+        known = (cache, gate, redaction)
+        self.channels = {one.name: ChannelTransport(one, *known) for one in channels}
         self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)

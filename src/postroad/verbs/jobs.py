@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,10 +20,12 @@ from postroad.model.facts import MessageFacts
 from postroad.model.ids import to_number, to_text
 from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.job_output import OutputKind
+from postroad.model.outcome import Kind
 from postroad.model.states import State
 from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.store import Store
 from postroad.transports.job_progress import Progress
+from postroad.transports.job_result import JobFailure
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
@@ -51,8 +54,10 @@ class JobEnd(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     progress: Progress | None = None
     """How far it said last that it had come, while that is kept: a day."""
+    failures: tuple[JobFailure, ...] = ()
+    """What its tries raised, as long as that is kept."""
     hidden: str = ""
-    """Why the result and the note of the progress are left out."""
+    """Why the result, the failures and the note of the progress are left out."""
 
     @property
     def ended(self) -> bool:
@@ -146,18 +151,15 @@ class JobVerbs:
         come = None if said is None else msgspec.json.decode(said, type=Progress)
         if facts is None:
             raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
-        ended = facts.ended
+        failures = await _failures(store, tenant, facts)
+        told, ended = partial(JobEnd, id, facts.queue.name, failures=failures), facts.ended
         if ended is None:
-            return JobEnd(id, facts.queue.name, self._on_its_way(facts, come), progress=come)
+            return told(self._on_its_way(facts, come), progress=come)
         if ended.state is State.delivered:
             body = await store.output_of(tenant, number, OutputKind.result)
             given = None if body is None else msgspec.json.decode(body)
-            return JobEnd(
-                id, facts.queue.name, State.delivered, body is not None, given, progress=come
-            )
-        return JobEnd(
-            id, facts.queue.name, ended.state, reason=ended.reason or "", error=_last_error(facts)
-        )
+            return told(State.delivered, body is not None, given, progress=come)
+        return told(ended.state, reason=ended.reason or "", error=_last_error(facts))
 
     def _on_its_way(self, facts: MessageFacts, come: Progress | None) -> State:
         """A try of another process is known by what it told."""
@@ -177,6 +179,7 @@ def result_of(end: JobEnd) -> Any:
         said = f": {end.error}" if end.error else ""
         failed = JobFailed(f"{end.id} of {end.queue!r} is {end.state}{why}{said}")
         failed.state, failed.reason, failed.error = end.state, end.reason, end.error
+        failed.traceback = end.failures[-1].traceback if end.failures else ""
         raise failed
     if end.hidden:
         raise Forbidden(end.hidden)
@@ -194,6 +197,13 @@ def wait_s(timeout: Duration | None) -> float:
     if not seconds >= 0:
         raise BadInput(f"timeout={timeout!r}: give seconds or a timedelta, not a negative one")
     return min(seconds, CENTURY_S)
+
+
+async def _failures(store: JobOutputs, tenant: str, facts: MessageFacts) -> tuple[JobFailure, ...]:
+    if not any(each.outcome is Kind.failed for each in facts.tries):
+        return ()
+    kept = await store.failures_of(tenant, facts.id)
+    return tuple(msgspec.json.decode(one, type=JobFailure) for one in kept)
 
 
 def _last_error(facts: MessageFacts) -> str:
