@@ -63,6 +63,7 @@ from postroad.verbs.running import LiveEngine, RoadRun, RunParts
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.suppressions import SuppressionVerbs
+from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
@@ -113,6 +114,7 @@ class Postroad:
     replays = VerbGroup(ReplayVerbs)
     jobs = VerbGroup(JobVerbs)
     batches = VerbGroup(BatchVerbs)
+    timetables = VerbGroup(TimetableVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -195,6 +197,7 @@ class Postroad:
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         batches = self.batches = BatchVerbs(store, self._sending)
+        self.timetables = TimetableVerbs(store, self._sending, log, redaction)
         self.batch, self.chain = batches.batch, batches.chain
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)

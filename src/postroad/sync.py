@@ -49,6 +49,7 @@ from postroad.verbs.blocking import (
     BlockingRollups,
     BlockingRules,
     BlockingSuppressions,
+    BlockingTimetables,
     BlockingTokens,
     BlockingWebhooks,
     BlockingWorkers,
@@ -112,6 +113,7 @@ class Face(ABC):
     replays = VerbGroup(BlockingReplays)
     jobs = VerbGroup(BlockingJobs)
     batches = VerbGroup(BlockingBatches)
+    timetables = VerbGroup(BlockingTimetables)
     attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = receipted(app.Postroad.send), receipted(app.Postroad.send_many)

@@ -14,6 +14,7 @@ class CountedKind(StrEnum):
     mailboxes = "mailboxes"
     campaigns = "campaigns"
     imports = "imports"
+    timetables = "timetables"
 
 
 class Slice(Struct, frozen=True):

@@ -27,6 +27,7 @@ from postroad.verbs.receipts import SentReceipt
 from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
+from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
 
@@ -221,6 +222,15 @@ class BlockingBatches(Verbs):
     batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     put, get = blocking(BatchVerbs.put), blocking(BatchVerbs.get)
     list = blocking(BatchVerbs.list)
+
+
+class BlockingTimetables(Verbs):
+    """Make, change, pause, resume, run and delete timetables."""
+
+    create, list = blocking(TimetableVerbs.create), blocking(TimetableVerbs.list)
+    show, change = blocking(TimetableVerbs.show), blocking(TimetableVerbs.change)
+    pause, resume = blocking(TimetableVerbs.pause), blocking(TimetableVerbs.resume)
+    run_now, delete = blocking(TimetableVerbs.run_now), blocking(TimetableVerbs.delete)
 
 
 class BlockingAttachments(Verbs):
