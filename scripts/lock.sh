@@ -22,7 +22,7 @@ compile() {
     "$tools/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras \
         --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
         ${LOCK_ARGS:-} --output-file "$lock" "$@"
-    { echo "# Made by \`make lock\`; edit pyproject.toml or requirements/dev.in instead."; cat "$lock"; } \
+    { echo "# Made by \`make lock\`; edit pyproject.toml or requirements/*.in instead."; cat "$lock"; } \
         > "$tools/lock"
     cat "$tools/lock" > "$lock"
 }
@@ -30,3 +30,5 @@ compile() {
 # The build backend is locked too: installing the project itself must not reach for an unpinned one.
 compile run --extra all --build-deps-for editable pyproject.toml
 compile dev requirements/dev.in
+# What installs the others.
+compile uv requirements/uv.in

@@ -39,6 +39,7 @@ from postroad.verbs.control import Controls, LaneControls
 from postroad.verbs.credentials import CredentialAdmin
 from postroad.verbs.dead import DeadMessages
 from postroad.verbs.endpoints import EndpointAdmin
+from postroad.verbs.erasures import ErasureWork
 from postroad.verbs.event_types import EventTypeAdmin
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.explaining import Explainer
@@ -63,6 +64,7 @@ from postroad.verbs.running import LiveEngine, RoadRun, RunParts
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.suppressions import SuppressionVerbs
+from postroad.verbs.tenants import TenantAdmin
 from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
@@ -106,6 +108,7 @@ class Postroad:
     limits = VerbGroup(NamedLimits)
     rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
+    tenants = VerbGroup(TenantAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
     endpoints = VerbGroup(EndpointAdmin)
@@ -179,7 +182,7 @@ class Postroad:
 
     def _make_verbs(self, own: WebhookTransport, allowance: Allowance) -> None:
         store, log, keys, service = self.store, self.log, self.keys, self.campaign_service
-        limits, live = self.settings.tenants, LiveEngine(self)
+        live = LiveEngine(self)
         self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
         self._explainer = Explainer(store, store.clock, live.sends)
@@ -188,11 +191,16 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.tokens, self.attachments = TokenAdmin(store, store.clock), Attachments(store, limits)
+        self.tokens, self.attachments = (
+            TokenAdmin(store, store.clock),
+            Attachments(store, allowance),
+        )
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.dead = DeadMessages(store, redaction)
-        self.privacy, self.transform = PrivacyVerbs(store, log, service.addressing), own.transform
+        erasing, self.transform = ErasureWork(store, log), own.transform
+        self.privacy = PrivacyVerbs(store, erasing, service.addressing)
+        self.tenants = TenantAdmin(store, erasing, self.settings.tenants, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
@@ -203,7 +211,7 @@ class Postroad:
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide, self.around = self.registry.providers.add, self.registry.around
-        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store)
+        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store, live.sends)
         self._sending.jobs = self.jobs
         self.campaigns, self.credentials = service.campaigns, service.credentials
 

@@ -49,6 +49,7 @@ from postroad.verbs.blocking import (
     BlockingRollups,
     BlockingRules,
     BlockingSuppressions,
+    BlockingTenants,
     BlockingTimetables,
     BlockingTokens,
     BlockingWebhooks,
@@ -105,6 +106,7 @@ class Face(ABC):
     limits = VerbGroup(BlockingLimits)
     rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
+    tenants = VerbGroup(BlockingTenants)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)
     endpoints = VerbGroup(BlockingEndpoints)

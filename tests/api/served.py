@@ -14,7 +14,7 @@ from postroad.api.serving import CONNECTION_LIMITS, ApiServer
 from postroad.config import Settings, address
 from tests.api.stand import Stand
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 class Served(Stand):

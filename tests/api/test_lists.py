@@ -23,7 +23,7 @@ async def listed(stand: Stand, **query: Any) -> dict[str, Any]:
 async def test_a_list_shows_states_and_goes_on_page_by_page(stand: Stand) -> None:
     first = [await stand.send(body=n) for n in range(3)]
     dead = await stand.send("bad")
-    await asyncio.wait_for(stand.road.run(until_idle=True), 10)
+    await asyncio.wait_for(stand.road.run(until_idle=True), 60)
     waiting = await stand.send()
     page = await listed(stand, limit=2)
     assert [each["id"] for each in page["messages"]] == [waiting, dead]
@@ -79,7 +79,7 @@ async def test_a_cursor_of_another_query_is_refused(stand: Stand) -> None:
 
 async def test_a_tenant_lists_and_sends_again_only_its_own(stand: Stand) -> None:
     ours = await stand.send("bad")
-    await asyncio.wait_for(stand.road.run(until_idle=True), 10)
+    await asyncio.wait_for(stand.road.run(until_idle=True), 60)
     token = (await stand.road.tokens.make("theirs", tenant="acme")).secret
     answer = await stand.say("GET", WHERE, token=token)
     assert answer.json()["messages"] == []
@@ -94,7 +94,7 @@ async def test_bodies_and_headers_are_shown_only_with_their_scope(stand: Stand) 
     number = (await stand.say("POST", WHERE, data)).json()["id"]
     shown = (await stand.say("GET", f"{WHERE}/{number}/body")).json()
     assert (shown["body"], shown["headers"]) == ({"pin": 4711}, {"x-trace": "t-1"})
-    await asyncio.wait_for(stand.road.run(until_idle=True), 10)
+    await asyncio.wait_for(stand.road.run(until_idle=True), 60)
     reader = (await stand.road.tokens.make("reader", scopes=["read", "manage"])).secret
     for path in (f"/v1/dead/{number}", f"{WHERE}/{number}", WHERE, f"{WHERE}/{number}/body"):
         said = await stand.say("GET", path, token=reader)
@@ -118,7 +118,7 @@ async def again(stand: Stand, **data: Any) -> dict[str, Any]:
 async def test_delivered_messages_are_sent_again_where_bodies_are_kept(tmp_path: Path) -> None:
     async with Stand(tmp_path, Settings(keep_bodies=3_600.0)) as stand:
         first = [await stand.send(body={"n": n}) for n in range(3)]
-        await asyncio.wait_for(stand.road.run(until_idle=True), 10)
+        await asyncio.wait_for(stand.road.run(until_idle=True), 60)
         one = await again(stand, ids=[first[0]], key="k")
         assert (one["sent"], one["repeated"], len(one["ids"])) == (1, 0, 1)
         assert await again(stand, ids=[first[0]], key="k") == {**one, "sent": 0, "repeated": 1}
@@ -133,13 +133,13 @@ async def test_delivered_messages_are_sent_again_where_bodies_are_kept(tmp_path:
         said = await stand.say("POST", f"{WHERE}:send-again", {"count": 1}, headers=headers)
         assert msgspec.json.decode(said.content.splitlines()[-1])["done"] is True
         stand.seen.clear()
-        await asyncio.wait_for(stand.road.run(until_idle=True), 10)
+        await asyncio.wait_for(stand.road.run(until_idle=True), 60)
         assert sorted(each["n"] for each in stand.seen) == [0, 0, 1, 2]
 
 
 async def test_without_a_kept_body_sending_again_says_so(stand: Stand) -> None:
     gone = await stand.send()
-    await asyncio.wait_for(stand.road.run(until_idle=True), 10)
+    await asyncio.wait_for(stand.road.run(until_idle=True), 60)
     waiting = await stand.send()
     counts = await again(stand, queue="good")
     assert (counts["sent"], counts["without_body"]) == (0, 1)

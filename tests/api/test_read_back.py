@@ -95,6 +95,11 @@ EVENT_TYPE: dict[str, Any] = {
     "archived": True,
 }
 
+TENANT_LIMITS = {
+    "queues_max": 1, "lanes_max": 2, "messages_max": 3, "messages_bytes_max": 4,
+    "attachments_bytes_max": 5, "mailboxes_max": 6, "campaigns_max": 7, "imports_max": 8,
+}  # fmt: skip
+TENANT: dict[str, Any] = {"name": "acme", "description": "a customer", **TENANT_LIMITS}
 TIMETABLE: dict[str, Any] = {
     "name": "nightly/1",
     "queue": "good",
@@ -113,6 +118,8 @@ OTHER_TIMES: dict[str, Any] = {
 }
 
 SET: dict[str, dict[str, Any]] = {
+    "/v1/tenants": TENANT,
+    "/v1/tenants/{name}/limits": TENANT_LIMITS,
     "/v1/endpoints": MADE,
     "/v1/endpoints/{id}": CHANGED,
     "/v1/endpoint-rules": RULES | {"everywhere": False},
@@ -180,6 +187,18 @@ def test_every_field_that_can_be_set_is_read_back_below() -> None:
     del SET["/v1/webhooks"]["ladder"]
     assert unread("/v1/webhooks") == {"ladder"}
     SET["/v1/webhooks"]["ladder"] = STEPS
+
+
+async def test_a_tenant(stand: Stand) -> None:
+    made = await stand.say("POST", "/v1/tenants", TENANT)
+    shown = (await stand.say("GET", "/v1/tenants/acme")).json()
+    assert made.status == 201
+    assert (shown["limits"], shown["own"]) == (TENANT_LIMITS, list(TENANT_LIMITS))
+    assert (shown["name"], shown["description"]) == ("acme", "a customer")
+    assert {**made.json(), "counts": shown["counts"]} == shown
+    doubled = {name: 2 * value for name, value in TENANT_LIMITS.items()}
+    assert (await stand.say("PUT", "/v1/tenants/acme/limits", doubled)).status == 200
+    assert (await stand.say("GET", "/v1/tenants/acme")).json()["limits"] == doubled
 
 
 async def test_an_endpoint_of_events(stand: Stand) -> None:

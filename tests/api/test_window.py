@@ -18,7 +18,7 @@ from postroad.stores.window_socket import Peer, connect
 from postroad.verbs import window as verbs
 from tests.servers.door import asked
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 ABOUT = b"GET /v1/about HTTP/1.1\r\nhost: x\r\n\r\n"
 
 

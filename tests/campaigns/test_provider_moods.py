@@ -43,7 +43,7 @@ def test_a_provider_that_is_away_is_not_asked_again_and_again_and_nothing_is_unc
             with Provider(tmp_path) as provider:
                 await prepare(road, provider, tmp_path, people)
             await road.campaigns.start("c")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not (await road.credentials.show("main")).blocked_until_ms:
                     await asyncio.sleep(0.05)
             counts = await road.campaigns.exact("c")
@@ -67,7 +67,7 @@ def test_a_refused_credential_halts_the_campaign_with_the_reason(
             assert "Authenticate" in halted.reason
             assert halted.counts.unsent == 5
             await road.credentials.put("main", provider.spec(), TOKEN)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while True:
                     await road.campaigns.resume("c")
                     break

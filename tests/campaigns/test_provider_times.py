@@ -13,7 +13,7 @@ import pytest
 
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 APART_S = 0.3
 
 

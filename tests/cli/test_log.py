@@ -14,6 +14,7 @@ import pytest
 
 from postroad.model.keyring import new_key
 from tests.cli.running import WAIT_S, data, start
+from tests.servers import free_port
 from tests.servers.postgres import ELSEWHERE, PrivatePostgres
 
 STORE = re.compile(r'event="(the store is [a-z ]+)"')
@@ -91,8 +92,7 @@ def test_the_outage_of_a_receiver_is_read_from_the_log_alone(
 ) -> None:
     monkeypatch.setenv("POSTROAD_WEBHOOKS_ALLOW", "127.0.0.0/8")
     monkeypatch.setenv("POSTROAD_WEBHOOKS_HTTP", "true")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     monkeypatch.setenv("POSTROAD_WEBHOOKS_PORTS", str(port))
     up = ("up", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")

@@ -53,6 +53,7 @@ def look(**parts: Any) -> dict[str, Any]:
         "points": [point(NOW - n * 10_000, "webhook:https://a.example", n) for n in range(1, 60)],
     }
     made = {"stats": stats, "queues": [], "lanes": [LANE], "workers": [WORKER], "levels": []}
+    made |= {"jobs": []}
     return made | {"figures": figures} | parts
 
 
@@ -182,7 +183,7 @@ def test_top_waits_for_a_server_that_is_restarted(folder: Path) -> None:
         try:
             assert json.loads(watcher.stdout.readline())["stats"]["waiting"] == 0
             first.send_signal(signal.SIGTERM)
-            first.wait(30)
+            first.wait(60)
             assert "waiting for the server to come back" in watcher.stderr.readline()
             second = start(folder, *UP)
             try:
@@ -194,10 +195,10 @@ def test_top_waits_for_a_server_that_is_restarted(folder: Path) -> None:
                     seen |= {each["pid"] for each in _next(watcher.stdout.readline())}
             finally:
                 second.send_signal(signal.SIGTERM)
-                second.communicate(timeout=30)
+                second.communicate(timeout=60)
         finally:
             watcher.kill()
-            watcher.communicate(timeout=30)
+            watcher.communicate(timeout=60)
 
 
 def _next(line: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 """A ring may have to come from a server; on SQLite it is there before the answer."""
 
 

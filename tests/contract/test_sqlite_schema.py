@@ -124,7 +124,7 @@ async def opened(path: Path) -> None:
     [
         ("not null", ""),
         ("create index", "-- create index"),
-        ("create table token (", "create table token_of_old ("),
+        ("create table endpoint_rules (", "create table rules_of_old ("),
     ],
 )
 async def test_a_road_from_between_two_releases_is_refused_and_left_alone(

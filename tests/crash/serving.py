@@ -86,7 +86,8 @@ class Sender:
         headers = {"authorization": f"Bearer {self._door.token}"}
         line.request("POST", "/v1/messages:batch", body, headers)
         answer = line.getresponse()
-        while text := answer.readline():  # a line that arrived counts, though the rest is cut off
+        # A line that arrived counts, though the rest is cut off.
+        while (text := answer.readline()).endswith(b"\n"):
             said = json.loads(text)
             if said.get("status") == 201:
                 self.stored.append(said["id"])

@@ -22,8 +22,8 @@ from tests.crash.orders import Order
 from tests.crash.states import Found, look_into
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 30.0
-LAST_WORDS_S = 2.0
+PATIENCE_S = 60.0
+LAST_WORDS_S = 15.0
 
 
 class Late(AssertionError):
@@ -77,7 +77,6 @@ class Stand:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            bufsize=0,
         )
 
     def stderr(self) -> str:
@@ -90,6 +89,7 @@ class Stand:
         if self._nursery.stdin is None:
             raise RuntimeError("the nursery has no stdin")
         self._nursery.stdin.write(msgspec.json.encode(order) + b"\n")
+        self._nursery.stdin.flush()
         self._engine = os.pidfd_open(self._hear_number())
 
     def kill(self) -> int:

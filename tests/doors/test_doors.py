@@ -57,6 +57,7 @@ OURS = {
     "stores/exported_rows.py:_row": "names of our columns",
     "stores/replays.py:": "rows that this release wrote",
     "engine/replaying.py:CHANNELS": "rows that this release wrote",
+    "stores/tenants.py:": "rows that this release wrote",
     "stores/tokens.py:": "rows that this release wrote",
     "stores/webhooks.py:": "rows that this release wrote",
     "campaigns/importing.py:_next": "JSON that was written a line before",

@@ -39,6 +39,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     await road.credentials.put(MARK, CredentialSpec(""), "s" * 32, tenant="acme", kind="webhook")
     await road.campaigns.create(MARK, credential=MARK, template=HIDDEN, tenant="acme")
     token = await road.tokens.make(HIDDEN, tenant="acme")
+    await road.tenants.create("acme", description=HIDDEN)
     file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
     batch = await road.batch([Send("good", HIDDEN, tenant="acme", delay=3_600)])
     await road.timetables.create(MARK, "good", HIDDEN, every=3_600, tenant="acme")
@@ -56,6 +57,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
         "/v1/campaigns": MARK,
         "/v1/callbacks": MARK,
         "/v1/tokens": token.token.id,
+        "/v1/tenants": "acme",
         "/v1/privacy": "1",
         "/v1/attachments": file.id,
         "/v1/event-types": "order.paid",
@@ -109,7 +111,9 @@ async def test_no_route_shows_or_changes_what_is_another_tenants(tmp_path: Path)
             asked += 1
             if method == "get" and said.status < 300:
                 seen = said.content.decode(errors="replace")
-                own = [each for each in ids.values() if each not in (MARK, "1", "order.paid")]
+                own = [
+                    each for each in ids.values() if each not in (MARK, "1", "acme", "order.paid")
+                ]
                 for mark in (HIDDEN, *own):
                     assert mark not in seen, (method, path)
             assert await _stored(stand) == before, (method, path)

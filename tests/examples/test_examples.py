@@ -8,10 +8,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.servers import free_port
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 60.0
@@ -30,9 +32,7 @@ def test_every_example_is_run_here() -> None:
 @contextmanager
 def served(name: str, folder: Path) -> Iterator[str]:
     """An example's address; its server has to end well."""
-    with closing(socket.socket()) as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    port = free_port()
     environ = {**os.environ, "PYTHONPATH": str(EXAMPLES / name)}
     log = folder / "log"
     with log.open("w") as file:

@@ -26,7 +26,7 @@ from tests.fleet.words import BRISK, Line, Mail, Work
 from tests.fleet.worker_process import send_all
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 POLL_S = 0.05
 
 

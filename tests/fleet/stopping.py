@@ -13,7 +13,7 @@ from tests.fleet.words import Line, Mail
 from tests.servers.postgres import PrivatePostgres
 
 SURE = Mail("", "", batch=10, rest_ms=60, sure=True)
-RECOVERY_S = 30.0
+RECOVERY_S = 90.0
 
 
 def crash_server(server: PrivatePostgres, stops: int, messages: int) -> Report:
@@ -30,7 +30,7 @@ def crash_server(server: PrivatePostgres, stops: int, messages: int) -> Report:
             forgotten.append(_stop_and_start(server, fleet))
             report.kills += 1
         fleet.wait_sent(sender)
-        fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over", 40.0)
+        fleet.wait(lambda: waiting(fleet.dsn) == 0, "all is over", 90.0)
         for name in sorted(fleet.workers):
             fleet.stop(name)
         lines = fleet.fsynced_lines()

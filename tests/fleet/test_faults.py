@@ -63,7 +63,7 @@ def test_connections_cut_between_a_commit_and_its_answer(fleet: Fleet, proxy: Pr
     for turn in range(2):
         cut = proxy.cut_after_next(b"handler:flaky")
         fleet.send([Parcel(tag("flaky", 9, turn))])
-        assert cut.wait(30)
+        assert cut.wait(60)
     report = checked(fleet, Counter())
     assert report.breaches == []
     assert report.repeats == 0
@@ -74,7 +74,7 @@ def _cut_its_record(fleet: Fleet, proxy: Proxy, parcel: Parcel) -> None:
     fleet.wait(lambda: any(line.tag == parcel.tag for line in fleet.said("start")), "it starts")
     (name,) = {line.id for line in fleet.said("start") if line.tag == parcel.tag}
     cut = proxy.cut_after_next(str(to_number(name)).encode())
-    assert cut.wait(30), "its result goes through the proxy"
+    assert cut.wait(60), "its result goes through the proxy"
     count = "select count(*) from postroad.history where id = $1"
     assert number(fleet.dsn, count, to_number(name)) == 1, "it was the record that was cut"
 

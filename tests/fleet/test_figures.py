@@ -8,7 +8,7 @@ from tests.fleet.fleet import Fleet
 from tests.fleet.words import Mail
 
 BATCH = 300
-WRITTEN_S = 30.0
+WRITTEN_S = 90.0
 """Workers write their figures every ten seconds; on a busy machine a little later."""
 
 

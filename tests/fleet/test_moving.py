@@ -15,7 +15,7 @@ from tests.fleet.states import OWNED, look_into, number, waiting
 from tests.fleet.words import BRISK, Mail
 from tests.servers.postgres import PrivatePostgres
 
-MARGIN_S = 20.0
+MARGIN_S = 60.0
 """For a busy machine."""
 
 

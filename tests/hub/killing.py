@@ -13,6 +13,7 @@ from postroad.hub.client import HubClient
 from postroad.hub.frames import Created
 from postroad.model.errors import HubError
 from tests.hub.serving import CREATE
+from tests.servers import free_port
 
 ROOT = Path(__file__).parents[2]
 BOXES, SENDERS = 20, 4
@@ -96,7 +97,7 @@ def kill_rounds(folder: Path, kills: int, seed: int) -> Report:
 
 async def _kill_rounds(folder: Path, kills: int, dice: random.Random) -> Report:
     path, ledger, report = folder / "hub.db", Ledger(), Report()
-    process, port = await start(path, 0)
+    process, port = await start(path, free_port())
     url = f"ws://127.0.0.1:{port}/"
     reader, senders = HubClient(url), [HubClient(url) for _ in range(SENDERS)]
     for client in (reader, *senders):

@@ -19,12 +19,12 @@ async def ask(ws: ClientConnection, frame: object) -> dict[str, Any]:
 
 
 async def hear(ws: ClientConnection) -> dict[str, Any]:
-    heard: dict[str, Any] = json.loads(await asyncio.wait_for(ws.recv(), 30))
+    heard: dict[str, Any] = json.loads(await asyncio.wait_for(ws.recv(), 60))
     return heard
 
 
 async def closed(ws: ClientConnection) -> tuple[int | None, str | None]:
-    await asyncio.wait_for(ws.wait_closed(), 30)
+    await asyncio.wait_for(ws.wait_closed(), 60)
     return ws.close_code, ws.close_reason
 
 

@@ -155,13 +155,13 @@ async def test_a_connect_that_never_says_what_it_wants_is_cut(
     async def one(served: Served, start: bytes, status: bytes) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
         writer.write(start)
-        answer = await asyncio.wait_for(reader.read(), 30)
+        answer = await asyncio.wait_for(reader.read(), 60)
         assert answer.split()[1] == status, start
         writer.close()
 
     async with unshaken(tmp_path, caplog, limits) as served:
         await asyncio.gather(*[one(served, *start) for start in starts for _ in range(5)])
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while served.server.connection_limits.total > 1:
                 await asyncio.sleep(0.02)
         assert not served.server._due
@@ -177,7 +177,7 @@ async def test_too_many_connections_from_one_address_are_refused(
                 with pytest.raises(InvalidStatus, match="429"):
                     async with dial(served):
                         pass
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while served.server.connection_limits.total > 1:
                 await asyncio.sleep(0.02)
         async with dial(served) as ws:

@@ -33,6 +33,7 @@ from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
 from tests.hub.raw import http
 from tests.hub.serving import serving, some_boxes
+from tests.servers import free_port
 
 CODEC = Codec(MSGPACK)
 
@@ -88,7 +89,7 @@ async def test_a_reconnect_that_fails_half_way_loses_no_subscription(
             hub.asked.clear()
             hub.refuse = 1
             await hub.open[0].close()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while client.reconnects == 0:
                     await asyncio.sleep(0.02)
                 while len(hub.open) > 1:
@@ -100,7 +101,7 @@ async def test_a_reconnect_that_fails_half_way_loses_no_subscription(
 async def test_a_mailbox_that_went_while_the_hub_was_away_is_told(tmp_path: Path) -> None:
     path, ended = tmp_path / "hub.db", list[tuple[str, str]]()
     async with AsyncExitStack() as stack:
-        async with serving(path) as served:
+        async with serving(path, port=free_port()) as served:
             callbacks = HubCallbacks(ended=lambda *end: ended.append(end))
             client = await stack.enter_async_context(HubClient(served.url, callbacks=callbacks))
             stays, goes = await some_boxes(client, 2)
@@ -115,7 +116,7 @@ async def test_a_mailbox_that_went_while_the_hub_was_away_is_told(tmp_path: Path
             await hub.delete(goes.box)
         await hub.close()
         await store.close()
-        async with serving(path, port=served.port) as again, asyncio.timeout(30):
+        async with serving(path, port=served.port) as again, asyncio.timeout(60):
             while not ended:
                 await asyncio.sleep(0.02)
             assert ended == [(goes.box, "refused")]
@@ -133,7 +134,7 @@ async def test_a_hub_that_hangs_up_at_once_is_dialled_again(times: int) -> None:
         await client.open()
         hub.hang_up = times
         await hub.open[0].close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not hub.sent:
                 try:
                     await client.send("a", "token", "hello")
@@ -156,7 +157,7 @@ async def test_messages_behind_one_that_was_polled_wake_the_next_poll(tmp_path: 
         (_status, one) = done.pop().result()
         assert one["body"] == "one"
         await http(served, "DELETE", f"{path}/{one['id']}", box.recipient_token)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             results = await asyncio.gather(first, second)
         assert sorted(each["body"] for _, each in results) == ["one", "two"]
 
@@ -231,7 +232,7 @@ async def test_small_messages_that_become_large_ones_unread_do_not_fill_the_memo
     )
     async with flooded(hub) as client:
         await client.subscribe(dict.fromkeys(boxes, "token"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while client._inbox._strays < len(boxes):
                 await asyncio.sleep(0.005)
         assert client._inbox._bytes <= 100_000 + 60_000
@@ -245,7 +246,7 @@ async def test_a_flood_is_kept_without_the_bounds(monkeypatch: pytest.MonkeyPatc
     hub = Flooding(MessageFrame(box="a", id=n, at=0, data=b"x" * 1_000) for n in range(1, 5_000))
     async with flooded(hub) as client:
         await client.subscribe({"a": "token"})
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(kept) < 4_999:
                 await asyncio.sleep(0.005)
 
@@ -288,8 +289,8 @@ async def test_what_is_no_frame_of_a_hub_ends_the_connection() -> None:
         port = server.sockets[0].getsockname()[1]
         async with HubClient(f"ws://127.0.0.1:{port}/") as client:
             with pytest.raises(HubLost):
-                await asyncio.wait_for(client.send("a", "token", "hello"), 30)
-            async with asyncio.timeout(30):
+                await asyncio.wait_for(client.send("a", "token", "hello"), 60)
+            async with asyncio.timeout(60):
                 while not ended:
                     await asyncio.sleep(0.01)
     assert ended[0] == "that is no frame of a hub"

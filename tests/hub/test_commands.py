@@ -28,7 +28,7 @@ async def _exchange(url: str, box: dict[str, str]) -> str:
     async with HubClient(url) as client:
         await client.subscribe({box["box"]: box["recipient_token"]})
         await client.send(box["box"], box["sender_token"], "over the wire")
-        message = await asyncio.wait_for(anext(client), 30)
+        message = await asyncio.wait_for(anext(client), 60)
         assert await message.ack()
         return message.text
 

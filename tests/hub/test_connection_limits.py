@@ -184,7 +184,7 @@ def deaf_socket(served: Served) -> socket.socket:
 
 
 async def everybody_left(served: Served, but: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while served.server.connection_limits.total > but:
             await asyncio.sleep(0.02)
 
@@ -198,7 +198,7 @@ async def test_who_errs_by_http_and_never_reads_the_answer_does_not_stay(tmp_pat
             head = f"GET /v1/mailboxes/{box.box}/messages HTTP/1.1\r\nhost: hub\r\n"
             asking = f"{head}authorization: Bearer {box.recipient_token}\r\n\r\n".encode()
             buffered = 0
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not buffered:
                     before = served.hub.commits
                     await loop.sock_sendall(way, asking)
@@ -220,7 +220,7 @@ async def test_who_says_goodbye_and_never_reads_does_not_stay(tmp_path: Path) ->
             await client.send(box.box, box.sender_token, "x" * 20_000)
         way, loop = deaf_socket(served), asyncio.get_running_loop()
         await loop.sock_sendall(way, UPGRADE)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             for count, box in enumerate(boxes):
                 asked = {"do": "sub", "boxes": [[box.box, box.recipient_token]]}
                 await loop.sock_sendall(way, frame(1, json.dumps(asked).encode()))
@@ -245,7 +245,7 @@ async def test_a_hub_stops_although_somebody_never_reads(tmp_path: Path) -> None
             pairs = [[box.box, box.recipient_token] for box in boxes]
             asked = json.dumps({"do": "sub", "boxes": pairs}).encode()
             await loop.sock_sendall(way, frame(1, asked))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not served.hub.status().buffered_bytes:
                     await asyncio.sleep(0.01)
     await everybody_left(served, but=0)
@@ -271,7 +271,7 @@ async def test_a_length_and_chunks_as_well_are_refused(tmp_path: Path) -> None:
             b"POST /v1/mailboxes/a/messages HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n"
             b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"
         )
-        answer = await asyncio.wait_for(reader.read(), 30)
+        answer = await asyncio.wait_for(reader.read(), 60)
         assert b" 400 " in answer.splitlines()[0]
         writer.close()
 
@@ -284,7 +284,7 @@ async def test_a_body_of_very_many_chunks_is_refused(tmp_path: Path) -> None:
         for count, status in ((100, b"403"), (101, b"413")):
             reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
             writer.write(head + b"1\r\nx\r\n" * count + b"0\r\n\r\n")
-            first = await asyncio.wait_for(reader.readline(), 30)
+            first = await asyncio.wait_for(reader.readline(), 60)
             assert first.split()[1] == status
             writer.close()
 

@@ -105,7 +105,7 @@ async def test_a_hub_whose_bell_is_lost_says_so_at_once_and_every_ten_seconds(
         hub = await opened(store)
         said = store.queries["hub"]
         store._listener._lose()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while store.queries["hub"] == said:
                 await asyncio.sleep(0.01)
         store.bell.alive = False
@@ -128,7 +128,7 @@ async def test_a_hub_that_was_stuck_while_it_was_asked_ends_as_soon_as_it_hears(
 
         monkeypatch.setattr(first._hub, "rows", later)
         await asking
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await hub.ended()
         with pytest.raises(HubInUse):
             await first.box_commit([post("a")])

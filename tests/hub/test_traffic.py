@@ -9,6 +9,7 @@ import pytest
 from postroad.model.errors import HubRefused, MailboxFull
 from postroad.model.mailbox import Answer, Done, Get, digest
 from tests.hub.serving import CREATE, serving, some_boxes
+from tests.servers import free_port
 
 
 async def test_a_message_goes_from_a_sender_to_a_subscriber(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ async def test_quota_holds_until_the_mailbox_is_empty(tmp_path: Path) -> None:
                 if left:
                     with pytest.raises(MailboxFull):
                         await sender.send(box.box, box.sender_token, "more")
-            assert await asyncio.wait_for(told.get(), 20) == box.box
+            assert await asyncio.wait_for(told.get(), 60) == box.box
             assert await sender.send(box.box, box.sender_token, "more") == 4
 
 
@@ -73,12 +74,12 @@ async def test_what_lies_behind_an_expired_message_comes_at_once(tmp_path: Path)
         async with served.client() as sender, served.client() as recipient:
             box = await sender.create(CREATE, ttl=1)
             await sender.send(box.box, box.sender_token, "too old")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while not await served.hub._store.box_old(10):
                     await asyncio.sleep(0.05)
             await recipient.subscribe({box.box: box.recipient_token})
             await sender.send(box.box, box.sender_token, "fresh")
-            message = await asyncio.wait_for(anext(recipient), 30)
+            message = await asyncio.wait_for(anext(recipient), 60)
             assert (message.id, message.text) == (2, "fresh")
 
 
@@ -86,7 +87,7 @@ async def test_after_a_restart_clients_are_back_with_all_they_had(tmp_path: Path
     path = tmp_path / "hub.db"
     told = asyncio.Queue[str]()
     async with AsyncExitStack() as first:
-        served = await first.enter_async_context(serving(path))
+        served = await first.enter_async_context(serving(path, port=free_port()))
         sender, recipient = served.client(), served.client()
         await sender.open()
         await recipient.open()
@@ -123,7 +124,7 @@ async def test_a_long_poll_ends_in_time_while_the_hub_always_has_work(tmp_path: 
 
         ask_again(Done())
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 assert await client.get(empty.box, empty.recipient_token, wait=0.1) is None
         finally:
             ended = True

@@ -23,6 +23,7 @@ from postroad.stores.sqlite.store import SqliteStore
 from postroad.transports.hub import HubConnection, HubTransport
 from tests.hub.hall import new_box, recipient
 from tests.hub.serving import SEND, Served, serving, some_boxes
+from tests.servers import free_port
 
 QUIET = Settings(log_level="warning")
 
@@ -120,10 +121,9 @@ async def test_a_continue_that_comes_before_the_block_is_written_still_lifts_it(
 
 
 async def test_a_hub_that_is_away_is_unreachable_and_its_return_is_enough(tmp_path: Path) -> None:
-    async with serving(tmp_path / "hub.db") as served:
-        async with served.client() as client:
-            (box,) = await some_boxes(client, 1)
-        port = served.port
+    port = free_port()
+    async with serving(tmp_path / "hub.db", port=port) as served, served.client() as client:
+        (box,) = await some_boxes(client, 1)
     tokens = {box.box: box.sender_token}
     async with road_at(tmp_path / "road.db", port, mailbox_tokens=tokens) as road:
         receipt = await road.send(f"hub://127.0.0.1:{port}/{box.box}", "late")
@@ -218,7 +218,7 @@ async def test_a_queue_that_did_not_go_on_before_its_mailbox_was_full_again_is_t
         sending = Sending(served)
         assert await sending.send("a") is Kind.delivered
         assert await sending.send("a", "slow") is Kind.quota
-        async with served.client() as reader, asyncio.timeout(20):
+        async with served.client() as reader, asyncio.timeout(60):
             await reader.subscribe({"a": "recipient of a"})
             assert await (await anext(reader)).ack()
             while not sending.reopened:
@@ -246,7 +246,7 @@ async def test_a_full_mailbox_that_the_hub_does_not_watch_is_held_by_time_alone(
         sending = Sending(served)
         for name in "ab":
             assert await sending.send(name) is Kind.delivered
-            assert await asyncio.wait_for(sending.send(name), 10) is Kind.quota
+            assert await asyncio.wait_for(sending.send(name), 60) is Kind.quota
         # No CONTINUE will come for the second one: nothing is kept for it.
         assert list(sending.connection.full) == ["a"]
         assert list((await sending.connection.client())._watched) == ["a"]
@@ -255,7 +255,7 @@ async def test_a_full_mailbox_that_the_hub_does_not_watch_is_held_by_time_alone(
 
 async def test_a_full_mailbox_that_went_while_the_hub_was_away_is_let_go(tmp_path: Path) -> None:
     path = tmp_path / "hub.db"
-    async with serving(path) as served:
+    async with serving(path, port=free_port()) as served:
         await served.hub._store.box_commit([Create(new_box("a", quota=1))])
         sending = Sending(served)
         assert [await sending.send("a") for _ in range(2)] == [Kind.delivered, Kind.quota]
@@ -265,7 +265,7 @@ async def test_a_full_mailbox_that_went_while_the_hub_was_away_is_let_go(tmp_pat
     await store.box_commit([Drop("a")])
     await store.hub_unlead()
     await store.close()
-    async with serving(path, port=served.port), asyncio.timeout(30):
+    async with serving(path, port=served.port), asyncio.timeout(60):
         while not sending.reopened:
             await asyncio.sleep(0.02)
         assert await sending.send("a") is Kind.failed

@@ -1,6 +1,9 @@
 """Jobs over HTTP, through a road's window, and on the command line."""
 
 import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,7 +16,7 @@ from postroad.errors import Forbidden, JobFailed, ResultTimeout, UnknownMessage
 from postroad.remote.api_request import ApiAnswer
 from tests.api.served import Served
 from tests.api.stand import Stand
-from tests.cli.running import postroad
+from tests.cli.running import PROGRAM, postroad
 from tests.jobs.conftest import Within
 from tests.jobs.test_results import running
 
@@ -58,6 +61,57 @@ def test_results_are_read_from_elsewhere(tmp_path: Path, within: Within) -> None
             assert (said.exit_code, msgspec.json.decode(said.stdout)["state"]) == (1, "waiting")
             with pytest.raises(UnknownMessage):
                 await far.jobs.wait("msg_0ajpfmtjg0001", timeout=0)
+
+    within(story())
+
+
+@asynccontextmanager
+async def command(folder: Path, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The real command, as a process of its own."""
+    dsn = ("--dsn", f"sqlite:///{folder}/road.db")
+    env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    made = await asyncio.create_subprocess_exec(
+        *PROGRAM, *words, *dsn, stdout=asyncio.subprocess.PIPE, env=env
+    )
+    try:
+        yield made
+    finally:
+        if made.returncode is None:
+            made.kill()
+        _ = await made.wait()
+
+
+def test_the_command_watches_a_job_and_lists_those_that_run(tmp_path: Path, within: Within) -> None:
+    road, go_on = worker(tmp_path), asyncio.Event()
+
+    @road.handler("resize")
+    async def resize(message: Message[int]) -> None:
+        message.progress(3, 12, "photos")
+        _ = await go_on.wait()
+        message.progress(12, 12, "photos")
+
+    async def story() -> None:
+        async with running(road):
+            sent = await road.send("resize", 1)
+            async with command(tmp_path, "message", "watch", sent.id) as watching:
+                assert watching.stdout is not None
+                assert await watching.stdout.readline() == b"3 of 12 photos\n"
+                async with command(tmp_path, "jobs", "--plain") as listing:
+                    said, _ = await listing.communicate()
+                    assert [
+                        sent.id,
+                        "resize",
+                        "3 of 12",
+                        "25",
+                        "photos",
+                    ] == said.decode().strip().split("\t")
+                async with command(tmp_path, "top", "--once") as top:
+                    said, _ = await top.communicate()
+                    assert f"resize  {sent.id}  3 of 12  25  photos" in said.decode()
+                go_on.set()
+                rest = (await watching.stdout.read()).decode().splitlines()
+                assert rest[-1] == f"{sent.id}: delivered"
+                assert await watching.wait() == 0
 
     within(story())
 

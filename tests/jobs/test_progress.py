@@ -74,3 +74,40 @@ def test_many_reports_wake_the_loop_once(
             assert come.done == 999
 
     within(story())
+
+
+def test_jobs_that_run_are_listed_with_how_far_they_have_come(dsn: str, within: Within) -> None:
+    road, go_on, tried = Postroad(dsn), asyncio.Event(), asyncio.Event()
+
+    @road.handler("copy")
+    async def copy(message: Message[str]) -> None:
+        message.progress(3, 4, message.body)
+        if message.body == "fails":
+            tried.set()
+            raise ValueError("not now")
+        _ = await go_on.wait()
+
+    async def told(of: Postroad, count: int) -> list[tuple[str, str, float]]:
+        while True:
+            found = await of.jobs.running()
+            if len(found) == count:
+                return sorted((one.id, one.progress.note, one.progress.done) for one in found)
+            await asyncio.sleep(0.05)
+
+    async def story() -> None:
+        async with running(road), Postroad(dsn.replace("sqlite:", "road:")) as far:
+            assert await far.jobs.running() == ()
+            _ = await road.send("copy", "fails")
+            _ = await tried.wait()
+            ids = [(await road.send("copy", note)).id for note in ("one", "two")]
+            assert await told(far, 2) == sorted(
+                (one, note, 3) for one, note in zip(ids, ("one", "two"), strict=True)
+            )
+            assert [(await of.jobs.wait(ids[0], timeout=0)).state for of in (road, far)] == [
+                "sending"
+            ] * 2
+            assert len(await road.jobs.running(limit=1)) == 1
+            go_on.set()
+            assert await told(far, 0) == []
+
+    within(story())

@@ -16,6 +16,7 @@ from postroad.model.mail_links import MailLinks
 from postroad.model.mail_settings import MailSettings
 from tests.mail.bounce_client import DOMAIN, Client, connected, listening_road, running
 from tests.mail.mail_server import MailServer
+from tests.servers import free_port
 from tests.suppressions.reports import arf, dsn
 
 ANN = "ann@example.com"
@@ -253,7 +254,7 @@ async def test_a_second_process_takes_over_when_the_first_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listeners, "AGAIN_S", 0.05)
-    first = listening_road(tmp_path)
+    first = listening_road(tmp_path, port=free_port())
     (tmp_path / "b").mkdir()
     async with first, asyncio.timeout(60):
         async with running(first) as listener:

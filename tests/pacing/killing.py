@@ -109,7 +109,7 @@ class Stand:
 
     async def _fill(self) -> None:
         rate = f"{self._setup.rate}/s"
-        async with road_of(self._dsn, self._setup.shards) as road, asyncio.timeout(30):
+        async with road_of(self._dsn, self._setup.shards) as road, asyncio.timeout(60):
             # All of them are there before there is anything to do: so each gets lanes.
             while len((await road.workers.list()).workers) < self._setup.workers:
                 await asyncio.sleep(0.05)

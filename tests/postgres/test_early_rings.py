@@ -35,7 +35,7 @@ def test_a_ring_that_comes_before_the_answer_of_the_claim_counts(dsn: str, withi
 
             road.store.claim = slowly  # type: ignore[method-assign]
             running = asyncio.create_task(road.run())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await doors.answered(2)
             assert brought == [1]  # else it waited until the lane was given back and claimed anew
             road.stop()

@@ -47,7 +47,7 @@ async def _idle(dsn: str, seconds: float) -> Counter[str]:
         await station.start()
         server = ApiServer(road, settings, delivers=True, station=station)
         serving = asyncio.create_task(server.run(lambda: None))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while "record" not in store.queries:
                 await asyncio.sleep(0.01)
         first = store._listener._probes

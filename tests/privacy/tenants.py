@@ -46,6 +46,7 @@ def new_road(dsn: str) -> Postroad:
 async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     """Give a tenant all that it can have beside messages."""
     await road.tokens.make(f"token of {tenant}", tenant=tenant)
+    await road.tenants.create(tenant, description=f"tenant {tenant}", queues_max=1_000)
     await road.webhooks.set(HOOK, secrets=[SECRET], tenant=tenant)
     await road.limit(HOOK, "100/s,1000/h", tenant=tenant)
     await road.endpoints.create(HOOK, types=("order.*",), secret=SECRET, tenant=tenant)

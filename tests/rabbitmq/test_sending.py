@@ -53,7 +53,7 @@ async def fill(road: Postroad, broker: PrivateRabbit, dsn: str) -> None:
             return True
         return False
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not await refused():
             await asyncio.sleep(0.01)
 
@@ -104,7 +104,7 @@ async def test_a_body_that_a_broker_does_not_take_makes_no_copies_of_others(
             await large
         store = road.store
         assert isinstance(store, RabbitStore)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (lie_there := await store.broker.ready_count(line(road, "small"))) < 5:
                 await asyncio.sleep(0.01)
         assert lie_there == 5

@@ -335,7 +335,7 @@ def test_what_a_second_process_sends_while_the_owner_is_killed_is_stored_once(
                 os.kill(owner.pid, signal.SIGKILL)
                 owner.communicate()
                 owner = started(OWNER, f"sqlite:///{file}")
-        assert sender.wait(30) == 0
+        assert sender.wait(60) == 0
     finally:
         for process in (owner, sender):
             process.kill()

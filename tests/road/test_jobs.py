@@ -39,7 +39,7 @@ def test_a_cut_thread_keeps_its_place_until_it_ends(tmp_path: Path, within: With
     def slow(message: Message[str]) -> None:
         seen.append(message.body)
         if message.body == "hangs":
-            go.wait(20)
+            go.wait(60)
 
     async def story() -> None:
         async with road:
@@ -72,7 +72,7 @@ def test_a_thread_that_was_cut_is_told_so_by_its_heartbeat(road: Postroad, withi
 
     @road.handler("slow", timeout=0.5, retries=0)
     def slow(message: Message[object]) -> None:
-        cut.wait(20)
+        cut.wait(60)
         try:
             message.heartbeat()
         except TimeoutError as error:
@@ -93,10 +93,10 @@ def test_a_thread_that_was_cut_is_told_so_by_its_heartbeat(road: Postroad, withi
 def test_a_heartbeat_lets_a_thread_take_longer(road: Postroad, within: Within) -> None:
     """Each one gives it the whole timeout again."""
 
-    @road.handler("slow", timeout=2, retries=0)
+    @road.handler("slow", timeout=3, retries=0)
     def slow(message: Message[object]) -> None:
-        for _ in range(5):
-            time.sleep(0.5)
+        for _ in range(35):
+            time.sleep(0.1)
             message.heartbeat()
 
     async def story() -> None:
@@ -148,7 +148,7 @@ def test_plain_functions_have_a_thread_for_every_place(road: Postroad, within: W
     lock, now, most = threading.Lock(), 0, 0
     full = threading.Event()
 
-    @road.handler("plain", timeout=10, retries=0)
+    @road.handler("plain", timeout=60, retries=0)
     def plain(_message: Message[int]) -> None:
         nonlocal now, most
         with lock:
@@ -156,7 +156,7 @@ def test_plain_functions_have_a_thread_for_every_place(road: Postroad, within: W
             most = max(most, now)
             if now == PLAIN_CONCURRENCY:
                 full.set()
-        full.wait(10)
+        full.wait(60)
         with lock:
             now -= 1
 
@@ -201,21 +201,21 @@ def test_a_hung_thread_does_not_keep_the_process_from_ending(tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=60,
     )
     assert done.stdout == "1\n"
 
 
 def test_a_stop_waits_for_a_thread_that_is_about_to_end(tmp_path: Path, within: Within) -> None:
     """Graceful shutdown: it is recorded as delivered."""
-    settings = Settings(limits=Limits(drain_s=20))
+    settings = Settings(limits=Limits(drain_s=60))
     road = Postroad(f"sqlite:///{tmp_path}/road.db", settings=settings)
     started, go = threading.Event(), threading.Event()
 
     @road.handler("slow")
     def slow(_message: Message[object]) -> None:
         started.set()
-        go.wait(20)
+        go.wait(60)
 
     async def story() -> None:
         async with road:
@@ -236,14 +236,14 @@ def test_a_thread_may_stop_the_road(road: Postroad, within: Within) -> None:
 
     @road.handler("last")
     def last(_message: Message[object]) -> None:
-        go.wait(20)
+        go.wait(60)
         road.stop()
 
     async def story() -> None:
         async with road:
             await road.send("last", 1)
             asyncio.get_running_loop().call_later(0.5, go.set)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await road.run()
 
     within(story())

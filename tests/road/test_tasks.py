@@ -42,7 +42,7 @@ def test_a_store_whose_task_dies_ends_the_run(
 
     async def story() -> None:
         road = Postroad(server.create_road())
-        async with road, asyncio.timeout(30):
+        async with road, asyncio.timeout(60):
             running = asyncio.create_task(road.run())
             while road.engine is None:
                 await asyncio.sleep(0.01)

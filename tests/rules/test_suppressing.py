@@ -60,7 +60,7 @@ def test_a_store_that_is_away_is_asked_until_it_has_the_recipient(tmp_path: Path
 
         store.suppress = away_once  # type: ignore[method-assign]
         book = RuleBook(store, LOG)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             _ = await book.apply(LANE, 1, MESSAGE, answer("21211"))
         assert len(asked) == 2
         assert await store.suppressed("acme", ["+6591234567"]) == {

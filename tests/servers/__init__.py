@@ -31,20 +31,30 @@ def unprivileged(user: str = "postgres") -> Account:
     return Account(user=user, group=user, extra_groups=[]) if os.geteuid() == 0 else Account()
 
 
-GIVEN: set[int] = set()
+def _ports() -> Iterator[int]:
+    """Ports in blocks, each of which one process has until it ends: others draw as well, and a port
+    is nobody's from its draw until its server listens, and again while that is stopped."""
+    for first in random.SystemRandom().sample(range(15_000, 32_000, 50), 340):
+        block = socket.socket(socket.AF_UNIX)
+        try:
+            block.bind(f"\0postroad-test-ports-{first}")
+        except OSError:
+            block.close()
+            continue
+        block.detach()  # open as long as this process is
+        yield from range(first, first + 50)
+
+
+PORTS = _ports()
 
 
 def free_port() -> int:
-    """A free TCP port below the ephemeral range.
+    """A free TCP port below the ephemeral range, never the same twice.
 
     From inside that range a client that retries while the server is down can be given the server's
-    own port as its source, connects to itself, and the restarted server cannot bind. Never the same
-    twice, and whatever a test has seeded: other processes of the run draw as well.
+    own port as its source, connects to itself, and the restarted server cannot bind.
     """
-    for port in random.SystemRandom().sample(range(15_000, 32_000), 100):
-        if port in GIVEN:
-            continue
-        GIVEN.add(port)
+    for port in PORTS:
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

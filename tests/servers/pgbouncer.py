@@ -93,7 +93,7 @@ class PrivatePgBouncer:
         """Stop at once, dropping every client, and remove the folder."""
         if self._process is not None:
             self._process.terminate()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None
         if self.folder is not None:
             shutil.rmtree(self.folder)

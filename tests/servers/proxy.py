@@ -99,13 +99,13 @@ class Proxy:
     def start(self) -> None:
         """Listen on a free port."""
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(60)
 
     def stop(self) -> None:
         """Cut everything and end the thread."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(60)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     def cut(self) -> None:
@@ -149,7 +149,7 @@ class Proxy:
         async def on_loop() -> None:
             verb()
 
-        asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(60)
 
     def _go_down(self) -> None:
         self._down = True

@@ -33,7 +33,7 @@ async def run(dsn: str, *statements: str) -> object:
             await conn.execute(statement)
         return await conn.fetchval(statements[-1])
     finally:
-        await conn.close(timeout=2)
+        await conn.close(timeout=60)
 
 
 def test_serves_a_fresh_durable_database_to_an_ordinary_user(pg: PrivatePostgres, dsn: str) -> None:
@@ -75,7 +75,7 @@ def test_does_not_outlive_the_process_that_started_it() -> None:
     ).stdout
     pid, folder = out.split()
     deadline = (
-        "for i in $(seq 100); do kill -0 $0 2>/dev/null || break; sleep 0.05; done; ! kill -0 $0"
+        "for i in $(seq 1200); do kill -0 $0 2>/dev/null || break; sleep 0.05; done; ! kill -0 $0"
     )
     subprocess.run(["sh", "-c", deadline, pid], check=True, capture_output=True)
     subprocess.run(["rm", "-r", folder], check=True)
@@ -119,7 +119,7 @@ def test_a_commit_whose_answer_is_cut_off_is_done(dsn: str) -> None:
         with pytest.raises((asyncpg.PostgresConnectionError, OSError)):
             async with conn.transaction():
                 await conn.execute("INSERT INTO cut VALUES (1)")
-        assert sprung.wait(2)
+        assert sprung.wait(60)
         assert await run(proxy.dsn(), "SELECT 1") == 1  # only that connection was cut
         return await run(dsn, "SELECT count(*) FROM cut")
 
@@ -135,7 +135,7 @@ def test_the_proxy_holds_releases_and_cuts(pg: PrivatePostgres) -> None:
         done, _ = await asyncio.wait([asking], timeout=0.2)
         assert not done
         proxy.release()
-        assert await asyncio.wait_for(asking, 2) == 5
+        assert await asyncio.wait_for(asking, 60) == 5
         proxy.cut()
         with pytest.raises((asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError)):
             await conn.fetchval("SELECT 6")

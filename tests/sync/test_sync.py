@@ -124,7 +124,7 @@ def test_many_threads_may_send_while_another_runs(road: Postroad) -> None:
         running = pool.submit(road.run)
         receipts = list(pool.map(lambda n: road.send("first", n), range(200)))
         assert len({receipt.id for receipt in receipts}) == 200
-        assert done.wait(30)
+        assert done.wait(60)
         road.stop()
         running.result(30)
 
@@ -145,9 +145,9 @@ def test_closing_ends_a_run_that_another_thread_waits_in(road: Postroad) -> None
     with road:
         road.send("work", 1)
         thread.start()
-        assert started.wait(20)
-    assert ended.wait(20)
-    thread.join(20)
+        assert started.wait(60)
+    assert ended.wait(60)
+    thread.join(60)
     with road:  # and it can be opened again
         road.run(until_idle=True)
 
@@ -170,8 +170,8 @@ def test_closing_leaves_no_thread_waiting(road: Postroad) -> None:
     thread = threading.Thread(target=wait_for_it)
     with road:
         thread.start()
-        assert asked.wait(20)
-    thread.join(20)
+        assert asked.wait(60)
+    thread.join(60)
     assert "closed while this waited" in str(errors[0])
 
 

@@ -49,7 +49,7 @@ def proxying(*, wanted: str = "") -> Iterator[Proxy]:
                 back = threading.Thread(target=pump, args=(there, self.connection), daemon=True)
                 back.start()
                 pump(self.connection, there)
-                back.join(10)
+                back.join(60)
 
     class Server(ThreadingTCPServer):
         daemon_threads = True

@@ -235,7 +235,7 @@ def test_connect_timeout_and_total_deadline_are_apart(
             away = f"http://127.0.0.1:{faults['full_backlog']}/"
             slow = receiver.url("/slow/30/200")
             await road.webhooks.set(away, connect_timeout=0.2, timeout=20)
-            await road.webhooks.set(slow, connect_timeout=20, timeout=0.5)
+            await road.webhooks.set(slow, connect_timeout=20, timeout=2)
             one, two = await road.send(away, 1), await road.send(slow, 1)
             running = asyncio.create_task(road.run())
             logs = []
@@ -249,7 +249,7 @@ def test_connect_timeout_and_total_deadline_are_apart(
                 ("unreachable", "connect_timeout"),
                 ("unknown", "timeout"),
             ]
-            assert 500 <= logs[1].took_ms < 15_000
+            assert 2_000 <= logs[1].took_ms < 15_000
 
     within(story())
 

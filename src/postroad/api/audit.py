@@ -29,6 +29,7 @@ NAMED: Final = frozenset(
         "do",
         "everywhere",
         "everything",
+        "force",
         "hours",
         "id",
         "ids",

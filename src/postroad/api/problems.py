@@ -11,6 +11,7 @@ from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
+from postroad.model.tenant import TenantInUse, UnknownTenant
 from postroad.model.ticks import DeclaredInCode, UnknownTimetable
 
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
@@ -76,6 +77,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     AttachmentInUse: 409,
     UnknownCampaign: 404,
     WrongState: 409,
+    UnknownTenant: 404,
+    TenantInUse: 409,
     errors.NotDead: 409,
     errors.NotCancelled: 409,
     errors.NotUncertain: 409,

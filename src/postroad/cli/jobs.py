@@ -1,17 +1,18 @@
-"""`postroad message result` and `watch`."""
+"""`postroad message result` and `watch`, and `postroad jobs`."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from click.exceptions import Exit
 
-from postroad.cli.command import Invocation, MessageId
+from postroad.cli.command import Invocation, Limit, Listing, MessageId
 from postroad.cli.options import Option
 from postroad.remote.api_request import part
 
 ENDS = ("delivered", "dead", "cancelled")
 WATCH_S = 1.0
+NONE_RUNS = "no job that tells how far it has come runs now"
 ASK_S = 30.0
 """How long one request waits; then the next one is made."""
 
@@ -23,12 +24,28 @@ def watch(call: Invocation, id: MessageId) -> None:  # noqa: A002
         said = call.ask("GET", f"/v1/messages/{part(id)}/result", {"wait_s": WATCH_S})
         come = said.get("progress")
         if come and come != before:
-            of = f" of {come['total']:g}" if come["total"] else ""
-            call.reply(said, f"{come['done']:g}{of} {come['note']}".rstrip())
+            done, _, note = come_cells(come)
+            call.reply(said, f"{done} {note}".rstrip())
             before = come
         if said["state"] in ENDS:
             call.reply(said, f"{said['id']}: {said['state']}")
             return
+
+
+def running(call: Listing, limit: Limit = 100) -> None:
+    """List jobs that run and have told how far they have come (`message.progress`)."""
+    said = call.ask("GET", "/v1/jobs", {"limit": limit})
+    if call.printed(said):
+        return
+    rows = [(one["id"], one["queue"], *come_cells(one["progress"])) for one in said]
+    call.table(("id", "queue~~", "done#", "%#", "note~"), rows, NONE_RUNS)
+
+
+def come_cells(come: dict[str, Any]) -> tuple[str, str, str]:
+    """How far a job has come: as it said it, in hundredths of the whole, and its note."""
+    total = come["total"]
+    done = f"{come['done']:g} of {total:g}" if total else f"{come['done']:g}"
+    return done, f"{100 * come['done'] / total:.0f}" if total else "", come["note"]
 
 
 def result(

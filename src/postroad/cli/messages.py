@@ -39,6 +39,7 @@ def add(app: Group) -> None:
     commands |= {"settle-all": lists.settle_all, "result": jobs.result, "watch": jobs.watch}
     add_group(app, "message", "Messages", text, commands)
     command(app, "messages", panel="Messages")(lists.messages)
+    command(app, "jobs", panel="Messages")(jobs.running)
     command(app, "cancel-all", panel="Messages")(cancel_all)
 
 

@@ -56,9 +56,13 @@ def erase(
         raise BadInput("nothing was erased: give --yes, or answer the question")
     with call.connect() as road:
         said = road.ask("POST", "/v1/privacy:erase", data=data)
-        said = _followed(road, said)
-    if call.printed(said):
-        return
+        said = followed(road, said)
+    if not call.printed(said):
+        erased(call, said)
+
+
+def erased(call: Listing, said: dict[str, Any]) -> None:
+    """Print what an erasure has deleted, and what it has not."""
     rows = sorted(said["erased"].items())
     call.table(("erased", "rows#"), rows, "there was nothing to erase")
     if said["kept_queues"]:
@@ -67,7 +71,8 @@ def erase(
         err().print(f"not erased: {said['left']}")
 
 
-def _followed(road: RoadClient, said: dict[str, Any]) -> dict[str, Any]:
+def followed(road: RoadClient, said: dict[str, Any]) -> dict[str, Any]:
+    """Wait for the end of an erasure, and show how far it is."""
     path = f"/v1/privacy/erasures/{said['id']}"
     with show_progress("erase") as told:
         while said["ended_at_ms"] is None:

@@ -10,6 +10,8 @@ from postroad.cli.options import Group, Option
 from postroad.cli.printing import as_json, cut, err, out
 from postroad.cli.top_view import Look, drawn
 from postroad.cli.watching import answered, pause
+from postroad.model.errors import NotOnRabbitMQ
+from postroad.model.problem import kind
 from postroad.model.terminal_text import escaped_line
 
 MINUTES: Final = 20
@@ -87,6 +89,7 @@ def snapshot(road: RoadClient, before: Look | None) -> dict[str, Any]:
         "queues": road.ask("GET", "/v1/queues", {"limit": 500})["queues"],
         "lanes": road.ask("GET", "/v1/lanes", {"limit": 500})["lanes"],
         "workers": _workers(road),
+        "jobs": _jobs(road),
         "figures": _figures(road, before, stats["now_ms"]),
     }
 
@@ -97,6 +100,16 @@ def _figures(road: RoadClient, before: Look | None, now_ms: int) -> Any:
     since = datetime.fromtimestamp(now_ms / 1000, UTC) - timedelta(minutes=MINUTES)
     query = {"since": since.isoformat(), "by": "family", "names": 20}
     return road.ask("GET", "/v1/rollups", query)
+
+
+def _jobs(road: RoadClient) -> Any:
+    """None on a road that keeps no progress, as on RabbitMQ."""
+    try:
+        return road.ask("GET", "/v1/jobs", {"limit": 100})
+    except RequestRefused as refused:
+        if refused.problem.type != kind(NotOnRabbitMQ):
+            raise
+        return None
 
 
 def _workers(road: RoadClient) -> Any:

@@ -1,4 +1,4 @@
-"""What `postroad top` draws: trouble first, then lanes and queues, then workers."""
+"""What `postroad top` draws: trouble first, then lanes and queues, then jobs and workers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from postroad.cli.charts import late_text, rate_text, sparkline
+from postroad.cli.jobs import come_cells
 from postroad.cli.printing import ago, cut, grid
 from postroad.model.terminal_text import escaped_line
 from postroad.model.wording import duration_text
@@ -35,7 +36,7 @@ class Part(Struct, frozen=True):
 def drawn(look: Look, width: int, height: int) -> list[str]:
     """The lines of the view, as many and as long as fit."""
     top = [*_head(look, width), "", *_trouble(look, max(ROWS_LEAST, height // 3)), ""]
-    tables = (_lanes(look, width), _queues(look), _workers(look), _levels(look))
+    tables = (_lanes(look, width), _queues(look), _jobs(look), _workers(look), _levels(look))
     parts = [part for part in tables if part.rows]
     for part, rows in zip(parts, _shares(parts, height - len(top)), strict=True):
         if rows:
@@ -230,6 +231,21 @@ def _queues(look: Look) -> Part:
         (row["queue"], *(row[name] for name in names), row["because"]) for row in order
     ]
     return Part(("queue~~", *(f"{name}#" for name in names), "because~"), cells)
+
+
+def _jobs(look: Look) -> Part:
+    """Jobs that run and tell how far they have come."""
+    now_ms = look["stats"]["now_ms"]
+    cells: list[Cells] = [
+        (
+            row["queue"],
+            row["id"],
+            *come_cells(row["progress"]),
+            ago(row["progress"]["at_ms"], now_ms),
+        )
+        for row in look["jobs"] or ()
+    ]
+    return Part(("job~", "id", "done#", "%#", "note~", "told#"), cells)
 
 
 def _workers(look: Look) -> Part:

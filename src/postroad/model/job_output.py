@@ -12,6 +12,16 @@ class OutputKind(IntEnum):
     result = 1
 
 
+class RunningOutput(Struct, frozen=True):
+    """The latest progress of a job that has not ended, and how many of its tries are recorded."""
+
+    id: int
+    tenant: str
+    queue: str
+    attempts: int
+    body: bytes
+
+
 class JobOutput(Struct, frozen=True):
     """What a job gave, as JSON, and until when it is kept."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from postroad.model.job_output import JobOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind, RunningOutput
 
 
 @runtime_checkable
@@ -15,3 +15,6 @@ class JobOutputs(Protocol):
 
     async def output_of(self, tenant: str | None, number: int, kind: OutputKind) -> bytes | None:
         """Return what a job gave, unless its time is over; None as tenant is every one."""
+
+    async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
+        """Of so many of the latest reports of progress, those of jobs that have not ended."""

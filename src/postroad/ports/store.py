@@ -34,6 +34,7 @@ from postroad.ports.recipients import Recipients
 from postroad.ports.rollups import Rollups
 from postroad.ports.rules import RuleStore
 from postroad.ports.suppressions import SuppressionLists
+from postroad.ports.tenants import Tenants
 from postroad.ports.ticks import Ticks
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
@@ -125,7 +126,7 @@ class Lists(Insight, Overviews, Listings, Bodies, Recipients, Protocol):
     """Queries about messages, queues and lanes."""
 
 
-class Readers(Lists, Rollups, Usage, Tokens, AuditLog, HookStore, Protocol):
+class Readers(Lists, Rollups, Usage, Tenants, Tokens, AuditLog, HookStore, Protocol):
     """Queries, figures, tokens, the audit log, webhook settings: what is kept beside messages."""
 
 

@@ -7,13 +7,18 @@ from msgspec import Struct
 
 
 class CountedKind(StrEnum):
-    """What is counted of a tenant."""
+    """What is counted of a tenant. Those without a limit are counted for people."""
 
     queues = "queues"
     lanes = "lanes"
     mailboxes = "mailboxes"
     campaigns = "campaigns"
     imports = "imports"
+    attachments_bytes = "attachments_bytes"
+    endpoints = "endpoints"
+    waiting = "waiting"
+    letters = "letters"
+    live_campaigns = "live_campaigns"
     timetables = "timetables"
 
 
@@ -23,6 +28,8 @@ class Slice(Struct, frozen=True):
     found: list[tuple[str, int, int]]
     last: int
     """Up to which id they were counted; 0 after the last one."""
+    own: dict[str, dict[str, int]] = {}
+    """The limits of those tenants among them that have their own."""
 
 
 class Usage(Protocol):

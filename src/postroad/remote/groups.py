@@ -35,6 +35,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "rollups": tables.ROLLUPS,
     "rules": rule_tables.RULES,
     "suppressions": campaign_tables.SUPPRESSIONS,
+    "tenants": tables.TENANTS,
     "timetables": timetable_tables.TIMETABLES,
     "tokens": tables.TOKENS,
     "webhooks": tables.WEBHOOKS,

@@ -21,4 +21,4 @@ async def _wait(client: RemoteClient, args: Args) -> JobEnd:
             return found
 
 
-JOBS: Final[Verbs] = {"wait": _wait, "result": inherited}
+JOBS: Final[Verbs] = {"wait": _wait, "result": inherited, "running": VerbCall("GET", "/v1/jobs")}

@@ -13,6 +13,7 @@ from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import Forbidden, NotCancelled, UnknownMessage
 from postroad.model.named_limits import NamedLimit
+from postroad.model.tenant import TenantFacts
 from postroad.model.tokens import EVERY_TENANT
 from postroad.model.tries import Try
 from postroad.model.webhook import Attempt, AttemptFacts
@@ -274,4 +275,23 @@ TOKENS: Final[Verbs] = {
     "make": _make_token,
     "list": VerbCall("GET", "/v1/tokens", every=True),
     "revoke": VerbCall("DELETE", "/v1/tokens/{id}", every=True),
+}
+
+
+async def _tenant_limits(client: RemoteClient, args: Args) -> TenantFacts:
+    """Set limits. What is None is said, since it takes one away."""
+    none: Args = {name: None for name, value in args.items() if value is None}
+    call = VerbCall(
+        "PUT", "/v1/tenants/{name}/limits", again=True, every=True, shape=lambda given: given | none
+    )
+    said: TenantFacts = await ask(client, call, args, TenantFacts)
+    return said
+
+
+TENANTS: Final[Verbs] = {
+    "create": VerbCall("POST", "/v1/tenants", every=True),
+    "list": VerbCall("GET", "/v1/tenants", every=True),
+    "show": VerbCall("GET", "/v1/tenants/{name}", every=True),
+    "limits": _tenant_limits,
+    "remove": VerbCall("DELETE", "/v1/tenants/{name}", every=True),
 }

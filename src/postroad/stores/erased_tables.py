@@ -5,6 +5,7 @@ from typing import Final
 
 ERASED: Final[Mapping[str, str]] = {
     "token": "access",
+    "tenant": "access",
     "message": "cancelled first, then in history",
     "arrival": "moved to its queue first, as always",
     "history": "history",

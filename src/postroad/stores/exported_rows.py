@@ -19,7 +19,7 @@ HEADERS: Final = msgspec.json.Decoder(dict[str, str])
 MESSAGE_IDS: Final = ("id", "message_id")
 OTHER_IDS: Final = {"endpoint_id": endpoint_id, "event_id": event_id, "batch_id": batch_text}
 JSON_COLUMNS: Final = frozenset(
-    ("channels", "columns", "fields", "policy", "settings", "spec", "what")
+    ("channels", "columns", "fields", "limits", "policy", "settings", "spec", "what")
 )
 
 
@@ -33,6 +33,7 @@ class Export(Struct, frozen=True):
 
 
 EXPORTS: Final = {
+    "tenant": Export("description limits made_at"),
     "queue": Export(
         "name transport policy paused_at block_kind block_until block_reason", walks=True
     ),

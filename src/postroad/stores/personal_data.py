@@ -64,6 +64,7 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
         return Erased(erased)
     erased["token"] = yield ErasureQuery("erase_tokens", (job.subject.tenant,))
     yield ErasureQuery("erase_endpoint_rules", (job.subject.tenant,))
+    erased["tenant"] = yield ErasureQuery("erase_tenant", (job.subject.tenant,))
     yield ErasureQuery("erase_stop_campaigns", (job.subject.tenant, now_ms))
     yield ErasureQuery("erase_stop_jobs", (job.subject.tenant,))
     return Erased(erased)

@@ -37,6 +37,14 @@ class Beat(Struct, tag=True):
     """The handler called `heartbeat()`."""
 
 
+class Reported(Struct, tag=True):
+    """The handler told how far it has come."""
+
+    done: float
+    total: float
+    note: str
+
+
 class CallEnded(Struct, tag=True):
     """A call has ended. `trace` is that of the exception which the handler raised."""
 
@@ -44,7 +52,7 @@ class CallEnded(Struct, tag=True):
     trace: str = ""
 
 
-Said = Ready | Beat | CallEnded
+Said = Ready | Beat | Reported | CallEnded
 STARTS: Final = msgspec.msgpack.Decoder(Start)
 MESSAGES: Final = msgspec.msgpack.Decoder(Message)
 SAID: Final = msgspec.msgpack.Decoder[Said](Said)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
 from multiprocessing import spawn
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from postroad.model.entities import Message, Policy, Queue
 from postroad.model.outcome import Outcome
@@ -25,13 +25,18 @@ from postroad.transports.child_frames import (
     Beat,
     CallEnded,
     Ready,
+    Reported,
     Said,
     Start,
     framed,
     received,
 )
 from postroad.transports.handler import Handler, HandlerSession
+from postroad.transports.job_progress import check_progress, shortened
 from postroad.transports.threads import Call
+
+TELL_S: Final = 0.2
+"""A child tells its engine how far it has come no more often than this."""
 
 
 class Cut(SystemExit):
@@ -75,6 +80,7 @@ class ChildWorker:
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = pipe
         self._writing = threading.Lock()
+        self._progress = ProgressTeller(self._say)
 
     def run(self) -> None:
         """Import the handler, then work until the engine is gone."""
@@ -90,6 +96,7 @@ class ChildWorker:
     async def _serve(self, name: str, handler: Handler) -> None:
         traces = Traces()
         session = HandlerSession(name, handler, CallsHere(), traces, beats=self._beat)
+        session.reports = self._progress.report
         queue = Queue(0, "", name, handler.policy, ())
         while True:
             try:
@@ -98,6 +105,7 @@ class ChildWorker:
                 return
             traces.last = ""
             outcome = await session.send(queue, message)
+            self._progress.tell()
             self._say(CallEnded(outcome, traces.last))
 
     def _beat(self, _beat: object) -> None:
@@ -106,6 +114,42 @@ class ChildWorker:
     def _say(self, what: Said) -> None:
         with self._writing:  # threads of a handler beat too
             self._pipe.sendall(framed(what))
+
+
+class ProgressTeller:
+    """Tells the engine how far a call has come: the latest report, and no more often than is of
+    use, since a handler may report a million times."""
+
+    def __init__(self, say: Callable[[Said], None]) -> None:
+        self._say = say
+        self._lock = threading.Lock()
+        self._latest: Reported | None = None
+        self._reported = threading.Event()
+        self._pause = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def report(self, _message: Message, done: float, total: float, note: str) -> None:
+        """Take a report, from any thread of the handler."""
+        check_progress(done, total)
+        with self._lock:
+            self._latest = Reported(done, total, shortened(note))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+                self._thread.start()
+        self._reported.set()
+
+    def tell(self) -> None:
+        """Tell the latest now. The lock is kept, so that no report comes after its call's end."""
+        with self._lock:
+            latest, self._latest = self._latest, None
+            if latest is not None:
+                self._say(latest)
+
+    def _run(self) -> None:
+        while self._reported.wait():
+            self._reported.clear()
+            self.tell()
+            self._pause.wait(TELL_S)
 
 
 def load(start: Start) -> Handler:

@@ -21,6 +21,7 @@ from postroad.transports.child_frames import (
     Beat,
     CallEnded,
     Ready,
+    Reported,
     Said,
     Start,
     framed,
@@ -86,13 +87,17 @@ class ChildProcess:
                 "function at the top level of a module, which must be there when it is imported"
             )
 
-    async def call(self, message: Message, beaten: Callable[[], None]) -> CallEnded:
-        """Have it make one call."""
+    async def call(
+        self, message: Message, beaten: Callable[[], None], told: Callable[[Reported], None]
+    ) -> CallEnded:
+        """Have it make one call. `told` gets how far that has come."""
         try:
             await self._loop.sock_sendall(self._pipe, framed(message))
             while not isinstance(said := await self._said(), CallEnded):
                 if isinstance(said, Beat):
                     beaten()
+                elif isinstance(said, Reported):
+                    told(said)
         except ConnectionError as error:
             raise await self._lost() from error
         return said

@@ -125,7 +125,9 @@ class HandlerTransport:
         if children is None:
             most = handler.concurrency or cores()
             children = self._children[name] = Children(name, place, handler.policy, most)
-        return ProcessSession(name, children, handler.policy, self._failure_log)
+        session = ProcessSession(name, children, handler.policy, self._failure_log)
+        session.reports = self.reports
+        return session
 
     async def close(self) -> None:
         """End the child processes."""

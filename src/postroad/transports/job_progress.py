@@ -27,6 +27,20 @@ class Progress(Struct, frozen=True):
     total: float
     note: str
     at_ms: int
+    attempt: int = 0
+    """Which try said so, from 1."""
+
+
+def check_progress(done: float, total: float) -> None:
+    """Refuse what no job can have come to."""
+    given: list[object] = [done, total]
+    if not all(isinstance(each, int | float) and 0 <= each < inf for each in given):
+        raise BadInput(f"progress({done!r}, {total!r}): give numbers, not negative ones")
+
+
+def shortened(note: object) -> str:
+    """A note as it is kept."""
+    return str(note)[:NOTE_CHARACTERS_MAX]
 
 
 class ProgressReports:
@@ -43,13 +57,12 @@ class ProgressReports:
 
     def report(self, message: Message, done: float, total: float, note: str) -> None:
         """Take how far a job has come."""
-        given: list[object] = [done, total]
-        if not all(isinstance(each, int | float) and 0 <= each < inf for each in given):
-            raise BadInput(f"progress({done!r}, {total!r}): give numbers, not negative ones")
+        check_progress(done, total)
         if self._store is None or self._loop is None:
             return
         now_ms = self._clock.now_ms()
-        body = msgspec.json.encode(Progress(done, total, str(note)[:NOTE_CHARACTERS_MAX], now_ms))
+        said = Progress(done, total, shortened(note), now_ms, message.attempts + 1)
+        body = msgspec.json.encode(said)
         ends_at_ms = now_ms + KEPT_MS
         output = JobOutput(message.id, OutputKind.progress, message.queue, ends_at_ms, body)
         with self._lock:

@@ -1,12 +1,15 @@
 """Tries of a handler that child processes call."""
 
+from functools import partial
+
 from postroad.model.durations import CENTURY_S
 from postroad.model.entities import Message, Policy, Queue
 from postroad.model.outcome import Outcome, failed, unknown
 from postroad.ports.transport import BEAT, Beat
-from postroad.transports.child_frames import CallEnded
+from postroad.transports.child_frames import CallEnded, Reported
 from postroad.transports.children import START_S, ChildLost, ChildProcess, Children
 from postroad.transports.failure_log import FailureLog
+from postroad.transports.job import Reports
 
 
 class ProcessSession:
@@ -20,6 +23,7 @@ class ProcessSession:
         self._at_most_once = policy.at_most_once
         self._limit_s = policy.timeout_ms / 1000
         self._failure_log = failure_log
+        self.reports: Reports | None = None
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
@@ -55,12 +59,17 @@ class ProcessSession:
     async def _call(self, child: ChildProcess, message: Message, beat: Beat) -> CallEnded:
         beat(self._limit_s)
         try:
-            ended = await child.call(message, lambda: beat(self._limit_s))
+            told = partial(self._told, message)
+            ended = await child.call(message, lambda: beat(self._limit_s), told)
         except BaseException:  # it is gone, or this try was cut
             self._children.drop(child, cut=True)
             raise
         self._children.give(child)
         return ended
+
+    def _told(self, message: Message, said: Reported) -> None:
+        if self.reports is not None:
+            self.reports(message, said.done, said.total, said.note)
 
     def stop(self, number: int) -> bool:
         """Stop a try: its process is ended."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from postroad.model.errors import StoreError, TenantFull
+from postroad.model.tenant import limits_for
 from postroad.model.tenant_limits import TenantLimits
 from postroad.observe.gathering import FirstTimes
 from postroad.observe.tasks import Tasks
@@ -20,19 +21,24 @@ SLICE_EVERY_S: Final = 0.1
 half a ms; for slices of ten thousand other tenants' messages waited 4 to 30."""
 WALK_EVERY_S: Final = 1.0
 """Between two walks: few messages are counted every second, ten million in a quarter of an hour."""
-RAISE: Final = "raise the setting `tenants.{}`, or finish and delete what is not needed"
+RAISE: Final = (
+    "raise the setting `tenants.{}` or the tenant's own limit of that name, or finish and delete "
+    "what is not needed"
+)
 
 
 class Allowance:
-    """What one process knows of how much tenants have. Queues and lanes that other processes make
-    are seen after FRESH_S at most, stored messages after one count of all messages."""
+    """What one process knows of how much tenants have. Queues and lanes that other processes make,
+    and limits that they set, are seen after FRESH_S at most, stored messages after one count of all
+    messages."""
 
     def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int, log: Log) -> None:
         self.body_bytes_max = body_bytes_max
         """Of one message."""
         self._store = store
         self._limits = limits
-        self._known: dict[tuple[CountedKind, str], tuple[float, int]] = {}
+        self._known: dict[tuple[CountedKind, str], tuple[float, int, int]] = {}
+        """When it was counted, how many there are, and how many there may be."""
         self._full: dict[str, str] = {}
         """Tenants that have stored as much as they may, each with its error text."""
         self.tasks = Tasks(log)
@@ -47,24 +53,35 @@ class Allowance:
 
     async def one_more(self, kept: CountedKind, tenant: str) -> None:
         """Raise TenantFull if a tenant has as many as it may. They are counted each time."""
-        most: int = getattr(self._limits, f"{kept}_max")
-        if await self._store.tenant_has(kept, tenant, most) >= most:
+        count, most = await self._read(kept, tenant)
+        if count >= most:
             raise self.refusal(kept, tenant)
+
+    async def limits_of(self, tenant: str) -> TenantLimits:
+        """Read the limits of a tenant: its own, else the settings'."""
+        return limits_for(await self._store.tenant_own(tenant), self._limits)
+
+    async def _read(self, kept: CountedKind, tenant: str) -> tuple[int, int]:
+        """Count what a tenant has, and read how many it may have."""
+        most: int = getattr(await self.limits_of(tenant), f"{kept}_max")
+        count = await self._store.tenant_has(kept, tenant, most)
+        self._known[kept, tenant] = self._store.clock.steady_s(), count, most
+        return count, most
 
     async def has_room(self, kept: CountedKind, tenant: str, more: int) -> bool:
         """Whether a tenant may have `more`, which then count as made. The count is cached for
         FRESH_S; before a refusal it is read again."""
-        most: int = getattr(self._limits, f"{kept}_max")
         now_s = self._store.clock.steady_s()
-        at_s, count = self._known.get((kept, tenant), (now_s - FRESH_S, 0))
+        at_s, count, most = self._known.get((kept, tenant), (now_s - FRESH_S, 0, 0))
         if now_s - at_s >= FRESH_S or count + more > most:
-            at_s, count = now_s, await self._store.tenant_has(kept, tenant, most)
-        self._known[kept, tenant] = at_s, count + more
+            at_s = now_s
+            count, most = await self._read(kept, tenant)
+        self._known[kept, tenant] = at_s, count + more, most
         return count < most
 
     def refusal(self, kept: CountedKind, tenant: str) -> TenantFull:
         """The error for a tenant that may have no more of these."""
-        most: int = getattr(self._limits, f"{kept}_max")
+        most = self._known[kept, tenant][2]
         self._tell(tenant, f"tenants.{kept}_max")
         return TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
@@ -89,6 +106,7 @@ class Allowance:
     async def _count(self) -> None:
         """Count slice after slice during sends, and to the end of a walk."""
         counts: dict[str, tuple[int, int]] = {}
+        own: dict[str, dict[str, int]] = {}
         after = 0
         while self._used or after:
             await self._store.clock.sleep(SLICE_EVERY_S if after else WALK_EVERY_S)
@@ -100,19 +118,22 @@ class Allowance:
             for tenant, count, size in part.found:
                 old = counts.get(tenant, (0, 0))
                 counts[tenant] = old[0] + count, old[1] + size
+            own |= part.own
             after = part.last
             if not after:
-                self._full = dict(self._over(counts))
-                counts = {}
+                self._full = dict(self._over(counts, own))
+                counts, own = {}, {}
 
     def _walked(self, walk: "asyncio.Task[None]") -> None:
         """The walk has ended, for whatever reason: the next send starts a new one."""
         if self._walk is walk:
             self._walk = None
 
-    def _over(self, counts: dict[str, tuple[int, int]]) -> Iterable[tuple[str, str]]:
-        limits = self._limits
+    def _over(
+        self, counts: dict[str, tuple[int, int]], own: dict[str, dict[str, int]]
+    ) -> Iterable[tuple[str, str]]:
         for tenant, (count, size) in counts.items():
+            limits = limits_for(own.get(tenant, {}), self._limits)
             if count >= limits.messages_max:
                 yield tenant, _told(tenant, count, "messages stored", "messages_max")
             elif size >= limits.messages_bytes_max:

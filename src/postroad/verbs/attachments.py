@@ -24,11 +24,11 @@ from postroad.model.errors import (
     NotOnRabbitMQ,
     TenantFull,
 )
-from postroad.model.tenant_limits import TenantLimits
 from postroad.ports.blobs import Blobs
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.transports.smtp.body import check_file
+from postroad.verbs.allowance import Allowance
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
@@ -48,9 +48,9 @@ class Attachments:
     """Store files that mails and campaigns refer to. Each is kept while one of them needs it, and
     for a week."""
 
-    def __init__(self, store: Store, limits: TenantLimits) -> None:
+    def __init__(self, store: Store, allowance: Allowance) -> None:
         self._store = store
-        self._limits = limits
+        self._allowance = allowance
 
     async def put(
         self,
@@ -78,12 +78,13 @@ class Attachments:
         return Attachment(blob, name, kind, cid, len(content))
 
     async def _check_room(self, blobs: Blobs, tenant: str, size: int) -> None:
-        has, most = await blobs.blob_bytes(tenant), self._limits.attachments_bytes_max
+        has = await blobs.blob_bytes(tenant)
+        most = (await self._allowance.limits_of(tenant)).attachments_bytes_max
         if has + size > most:
             raise TenantFull(
                 f"tenant {tenant!r} has {has:,} bytes of attachments, and may have {most:,}; "
-                "nothing of this was stored: raise the setting `tenants.attachments_bytes_max`, or "
-                "remove some"
+                "nothing of this was stored: raise the setting `tenants.attachments_bytes_max` or "
+                "the tenant's own limit of that name, or remove some"
             )
 
     async def get(

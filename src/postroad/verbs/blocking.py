@@ -27,6 +27,7 @@ from postroad.verbs.receipts import SentReceipt
 from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
+from postroad.verbs.tenants import TenantAdmin
 from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
@@ -84,6 +85,7 @@ class BlockingJobs(Verbs):
     """Wait for jobs, and read what they gave."""
 
     wait, result = blocking(JobVerbs.wait), blocking(JobVerbs.result)
+    running = blocking(JobVerbs.running)
 
 
 class BlockingDead(Verbs):
@@ -146,6 +148,14 @@ class BlockingTokens(Verbs):
 
     make, list = blocking(TokenAdmin.make), blocking(TokenAdmin.list)
     revoke, who = blocking(TokenAdmin.revoke), blocking(TokenAdmin.who)
+
+
+class BlockingTenants(Verbs):
+    """Create, list, show, limit and remove tenants."""
+
+    create, list = blocking(TenantAdmin.create), blocking(TenantAdmin.list)
+    show, limits = blocking(TenantAdmin.show), blocking(TenantAdmin.limits)
+    remove = blocking(TenantAdmin.remove)
 
 
 class BlockingAudit(Verbs):

@@ -1,6 +1,7 @@
 """Jobs: wait for their ends, and read what they gave."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +16,7 @@ from postroad.model.errors import (
     UnknownMessage,
 )
 from postroad.model.facts import MessageFacts
-from postroad.model.ids import to_number
+from postroad.model.ids import to_number, to_text
 from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.job_output import OutputKind
 from postroad.model.states import State
@@ -23,11 +24,14 @@ from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.store import Store
 from postroad.transports.job_progress import Progress
 from postroad.verbs.bounding import bounded
+from postroad.verbs.paging import check_page
 
 LOOK_S: Final = 5.0
 """Who waits looks again after so long: a ring may be lost, and not every end is rung for."""
 LOOK_DEAF_S: Final = 1.0
 """The same while the bell is down."""
+LOOKED_AT: Final = 2_000
+"""So many reports of progress are looked at for jobs that run: those of ended ones stay a day."""
 NOT_HERE: Final = (
     "results: a road on RabbitMQ keeps none. Have the handler store its result, or use a road on "
     "PostgreSQL or SQLite"
@@ -56,15 +60,25 @@ class JobEnd(Struct, frozen=True, omit_defaults=True):
         return self.state in ENDS
 
 
+class RunningJob(Struct, frozen=True):
+    """A job that runs, and how far it has come."""
+
+    id: str
+    queue: str
+    progress: Progress
+
+
 ENDS: Final = frozenset((State.delivered, State.dead, State.cancelled))
 
 
 @bounded
 class JobVerbs:
-    """Wait for jobs, and read what they gave."""
+    """Wait for jobs, and read what they gave. `sends` tells whether an engine of this process is
+    trying a message now."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, sends: Callable[[int], bool]) -> None:
         self._store = store
+        self._sends = sends
 
     async def wait(
         self,
@@ -97,6 +111,22 @@ class JobVerbs:
         it is dead or cancelled, ResultTimeout, or NoResult if nothing is kept."""
         return result_of(await self.wait(id, timeout=timeout, tenant=tenant))
 
+    async def running(
+        self, *, limit: int = 100, tenant: str = DEFAULT_TENANT
+    ) -> tuple[RunningJob, ...]:
+        """Jobs that run and have told how far they have come, those that told last first. Of the
+        latest reports, 2,000 are looked at."""
+        check_page(limit)
+        store = self._store
+        if not isinstance(store, JobOutputs):
+            raise NotOnRabbitMQ(NOT_HERE)
+        found: list[RunningJob] = []
+        for one in await store.running_outputs(tenant, LOOKED_AT):
+            come = msgspec.json.decode(one.body, type=Progress)
+            if come.attempt > one.attempts:  # else the try that told so has ended
+                found.append(RunningJob(to_text(one.id), one.queue, come))
+        return tuple(found[:limit])
+
     async def _pause(self, rung: asyncio.Event, left_s: float) -> None:
         """Wait for the bell, at most so long."""
         look_s = LOOK_S if self._store.bell.alive else LOOK_DEAF_S
@@ -118,7 +148,7 @@ class JobVerbs:
             raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
         ended = facts.ended
         if ended is None:
-            return JobEnd(id, facts.queue.name, State.waiting, progress=come)
+            return JobEnd(id, facts.queue.name, self._on_its_way(facts, come), progress=come)
         if ended.state is State.delivered:
             body = await store.output_of(tenant, number, OutputKind.result)
             given = None if body is None else msgspec.json.decode(body)
@@ -128,6 +158,14 @@ class JobVerbs:
         return JobEnd(
             id, facts.queue.name, ended.state, reason=ended.reason or "", error=_last_error(facts)
         )
+
+    def _on_its_way(self, facts: MessageFacts, come: Progress | None) -> State:
+        """A try of another process is known by what it told."""
+        live = facts.live
+        if live is not None and live.uncertain:
+            return State.uncertain
+        told = come is not None and live is not None and come.attempt > live.attempts
+        return State.sending if told or self._sends(facts.id) else State.waiting
 
 
 def result_of(end: JobEnd) -> Any:

@@ -1,27 +1,23 @@
 """Export and erase what is stored about a tenant, or about one recipient of it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
 
-from postroad.engine.erasing import run_erasures
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, StoreError, UnknownErasure
+from postroad.model.errors import BadInput
 from postroad.model.privacy import Erasure, Subject
-from postroad.observe.tasks import Tasks
-from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.stores.exported_rows import EXPORTS
 from postroad.verbs.addressing import Addressing
 from postroad.verbs.bounding import bounded
+from postroad.verbs.erasures import ErasureWork
 from postroad.verbs.paging import check_page
 from postroad.verbs.tokens import check_tenant
 
 PAGE: Final = 500
-RETRY_S: Final = 5.0
 LOOK_S: Final = 0.1
 
 
@@ -30,36 +26,22 @@ class PrivacyVerbs:
     """Export or erase all that is stored about a tenant, or about one recipient of it: the name of
     a queue (a URL), a recipient of messages or campaigns (a number, a mail address), a mailbox."""
 
-    def __init__(self, store: Store, log: Log, addressing: Addressing) -> None:
+    def __init__(self, store: Store, work: ErasureWork, addressing: Addressing) -> None:
         self._store = store
         self._addressing = addressing
-        self._log = log
-        self.tasks = Tasks(log)
-        self._task: asyncio.Task[None] | None = None
+        self._work = work
+        self.tasks = work.tasks
 
     async def erase(self, *, tenant: str | None = None, recipient: str | None = None) -> Erasure:
         """Erase all of a tenant, or one recipient (of the tenant `default` unless given). The job
         is stored when this returns, and goes on here or in any process that delivers; `erasure`
         tells how far it is. It covers what was sent before it was asked for."""
         subject = self._meant(tenant, recipient)
-        number = await self._store.erasure_add(subject, self._store.clock.now_ms())
-        if self._task is None or self._task.done():
-            self._task = self.tasks.start(self._work(), "erasing")
-        return await self.erasure(number, tenant=None)
+        return await self._work.begin(subject, self._store.clock.now_ms())
 
     def _meant(self, tenant: str | None, recipient: str | None) -> Subject:
         """Whose data is meant: an address names the same as its recipient."""
         return meant(tenant, self._addressing.bare(recipient) if recipient else recipient)
-
-    async def _work(self) -> None:
-        while True:
-            try:
-                await run_erasures(self._store, self._log)
-            except StoreError as error:
-                self._log.warning("erasing waits for the store", error=str(error))
-                await self._store.clock.sleep(RETRY_S)
-            else:
-                return
 
     async def erasure(
         self, number: int, *, tenant: str | None = DEFAULT_TENANT, wait: Duration = 0
@@ -68,11 +50,9 @@ class PrivacyVerbs:
         clock = self._store.clock
         until_s = clock.steady_s() + seconds_of(wait)
         while True:
-            found = await self._store.erasure_page(tenant, number, 0, 1)
-            if not found:
-                raise UnknownErasure(f"there is no erasure {number}: see `postroad privacy list`")
-            if found[0].is_done or clock.steady_s() >= until_s:
-                return found[0]
+            found = await self._work.find(number, tenant)
+            if found.is_done or clock.steady_s() >= until_s:
+                return found
             await clock.sleep(LOOK_S)
 
     async def erasures(

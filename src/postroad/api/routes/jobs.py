@@ -1,4 +1,4 @@
-"""Jobs: what they returned."""
+"""Jobs: what they returned, and which ones run."""
 
 from contextlib import nullcontext
 from typing import Annotated, Final
@@ -7,10 +7,11 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from postroad.api.bodies import sees_bodies
+from postroad.api.paging import Limit
 from postroad.api.request import Request
 from postroad.api.routing import fetch
 from postroad.model.tokens import Scope
-from postroad.verbs.jobs import JobEnd
+from postroad.verbs.jobs import JobEnd, RunningJob
 
 RESULT_HIDDEN: Final = "results and notes are shown to tokens with the scope 'bodies'"
 
@@ -36,4 +37,13 @@ def _without_bodies(end: JobEnd) -> JobEnd:
     return replace(end, result=None, progress=progress, hidden=RESULT_HIDDEN)
 
 
-ROUTES: Final = (result,)
+@fetch("/v1/jobs", scope=Scope.read)
+async def running(request: Request, limit: Limit = 100) -> tuple[RunningJob, ...]:
+    """List jobs that run and have told how far they have come, those that told last first."""
+    found = await request.road.jobs.running(limit=limit, tenant=request.tenant)
+    if sees_bodies(request):
+        return found
+    return tuple(replace(one, progress=replace(one.progress, note="")) for one in found)
+
+
+ROUTES: Final = (result, running)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from postroad.model.job_output import JobOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind, RunningOutput
 from postroad.stores.postgres.base import PostgresBase
 
 
@@ -20,6 +20,12 @@ class PostgresJobOutputs(PostgresBase):
         self._check_open()
         rows = await self._side.rows("jobs", "output_of", (tenant, number, kind))
         return bytes(rows[0][0]) if rows else None
+
+    async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
+        """Of so many of the latest reports of progress, those of jobs that have not ended."""
+        self._check_open()
+        rows = await self._side.rows("jobs", "outputs_of_running", (tenant, looked_at))
+        return [RunningOutput(*row) for row in rows]
 
 
 def output_columns(outputs: Sequence[JobOutput]) -> tuple[list[object], ...]:

@@ -26,6 +26,7 @@ from postroad.stores.postgres.webhooks import PostgresWebhooks
 from postroad.stores.private_headers import StoredHeaders
 from postroad.stores.rules import RuleTable
 from postroad.stores.suppressions import SuppressionTable
+from postroad.stores.tenants import TenantTable
 from postroad.stores.tokens import TokenTable
 
 
@@ -51,6 +52,7 @@ class PostgresStore(
     RuleTable,
     PostgresBlobs,
     TokenTable,
+    TenantTable,
     SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,

@@ -2,6 +2,7 @@
 
 from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.postgres.base import PostgresBase
+from postroad.stores.tenants import OWN
 
 
 class PostgresUsage(PostgresBase):
@@ -17,4 +18,5 @@ class PostgresUsage(PostgresBase):
         found = await self._read.rows("usage", "stored", (after, limit))
         rows = [(row["tenant"], row["n"], row["bytes"]) for row in found]
         seen, last = sum(row[1] for row in rows), max((row["last"] for row in found), default=0)
-        return Slice(rows, last if seen >= limit else 0)
+        own = {row["tenant"]: OWN.decode(row["own"]) for row in found if row["own"]}
+        return Slice(rows, last if seen >= limit else 0, own)

@@ -155,8 +155,12 @@ class RabbitInsight(RabbitWaiting):
         return replace(facts, lane=lane, tallies=facts.tallies + _tallies(waiting_groups))
 
     async def tenant_has(self, kept: CountedKind, tenant: str, most: int) -> int:
-        """Count what a tenant has, up to `most`."""
-        return await self.queue_cache.tenant_has(kept, tenant, most)
+        """Count what a tenant has, up to `most`; of what waits, as much as is known here."""
+        count = await self.queue_cache.tenant_has(kept, tenant, most)
+        if kept is CountedKind.waiting:
+            groups = [group for group in await self.waiting_groups() if group.tenant == tenant]
+            count = min(most, count + sum(group.count for group in groups))
+        return count
 
     async def stored(self, after: int, limit: int) -> Slice:  # noqa: ARG002
         """Count nothing: messages are in the broker, which does not know tenants."""

@@ -285,6 +285,9 @@ class RabbitStore(
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.tenant_add, self.tenant_limit = state.tenant_add, state.tenant_limit
+        self.tenant_find, self.tenant_page = state.tenant_find, state.tenant_page
+        self.tenant_own = state.tenant_own
         self.suppress, self.unsuppress = state.suppress, state.unsuppress
         self.suppressed, self.suppression_page = state.suppressed, state.suppression_page
         self.add_report, self.reports_of = state.add_report, state.reports_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from postroad.model.job_output import JobOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind, RunningOutput
 from postroad.stores.sqlite.base import SqliteBase
 
 
@@ -21,3 +21,9 @@ class SqliteJobOutputs(SqliteBase):
         asked = (tenant, number, kind, self.clock.now_ms())
         row = await self.read("jobs", lambda db: db.one("output_of", *asked))
         return row[0] if row else None
+
+    async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
+        """Of so many of the latest reports of progress, those of jobs that have not ended."""
+        asked = (tenant, self.clock.now_ms(), looked_at)
+        rows = await self.read("jobs", lambda db: db.all("outputs_of_running", *asked))
+        return [RunningOutput(*row) for row in rows]

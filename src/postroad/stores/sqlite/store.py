@@ -61,6 +61,7 @@ from postroad.stores.sqlite.ticks import SqliteTicks
 from postroad.stores.sqlite.usage import SqliteUsage
 from postroad.stores.sqlite.webhooks import SqliteWebhooks
 from postroad.stores.suppressions import SuppressionTable
+from postroad.stores.tenants import TenantTable
 from postroad.stores.tokens import TokenTable
 
 RETAIN_SLICE: Final = 1_000
@@ -294,6 +295,7 @@ class SqliteStore(
     RuleTable,
     BlobTable,
     TokenTable,
+    TenantTable,
     SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,

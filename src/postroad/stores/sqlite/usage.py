@@ -2,6 +2,7 @@
 
 from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.sqlite.base import SqliteBase
+from postroad.stores.tenants import OWN
 
 
 class SqliteUsage(SqliteBase):
@@ -15,4 +16,5 @@ class SqliteUsage(SqliteBase):
         """Count the next messages by tenant, in order of id."""
         rows = await self.read("usage", lambda db: db.all("stored", after, limit))
         seen, last = sum(row[1] for row in rows), max((row[3] for row in rows), default=0)
-        return Slice([row[:3] for row in rows], last if seen >= limit else 0)
+        own = {row[0]: OWN.decode(row[4]) for row in rows if row[4]}
+        return Slice([row[:3] for row in rows], last if seen >= limit else 0, own)

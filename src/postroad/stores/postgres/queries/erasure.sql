@@ -370,3 +370,7 @@ delete from postroad.batch_count
 -- name: erase_batch
 -- Delete a tenant's batches.
 delete from postroad.batch where id in (select id from postroad.batch where tenant = $1 and id < $2 limit $3)
+
+-- name: erase_tenant
+-- Delete what is set for a tenant itself.
+delete from postroad.tenant where name = $1

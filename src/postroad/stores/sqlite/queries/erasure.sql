@@ -355,3 +355,7 @@ delete from batch_count
 -- name: erase_batch
 -- Delete a tenant's batches.
 delete from batch where id in (select id from batch where tenant = ?1 and id < ?2 limit ?3)
+
+-- name: erase_tenant
+-- Delete what is set for a tenant itself.
+delete from tenant where name = ?1

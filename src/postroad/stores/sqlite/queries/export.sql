@@ -1,6 +1,11 @@
 -- Exporting what is stored about a tenant, or about one recipient of it. Statements get tenant, recipient, the
 -- key of the last row (two numbers) and a limit. Rows have their key as k1 and k2.
 
+-- name: export_tenant
+-- Read what is set for a tenant itself.
+select 1 as k1, 0 as k2, t.description, t.limits, t.made_at from tenant t
+ where t.name = ?1 and ?2 = '' and ?3 < 1 and ?4 >= 0 limit ?5
+
 -- name: export_queue
 -- Walk over queues.
 with next as materialized (select * from queue where id > ?3 and ?4 >= 0 order by id limit ?5)

@@ -10,3 +10,4 @@ create table token (
   expires_at integer not null,
   role       text not null default ''
 ) strict, without rowid;
+create index token_tenant on token (tenant);

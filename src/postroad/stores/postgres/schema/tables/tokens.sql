@@ -10,3 +10,4 @@ create table token (
   expires_at bigint not null,
   role       text not null default ''
 );
+create index token_tenant on token (tenant);
