@@ -97,7 +97,7 @@ EVENT_TYPE: dict[str, Any] = {
 
 TENANT_LIMITS = {
     "queues_max": 1, "lanes_max": 2, "messages_max": 3, "messages_bytes_max": 4,
-    "attachments_bytes_max": 5, "mailboxes_max": 6, "campaigns_max": 7, "imports_max": 8,
+    "attachments_bytes_max": 5, "mailboxes_max": 6, "campaigns_max": 7, "imports_max": 8, "timetables_max": 9,
 }  # fmt: skip
 TENANT: dict[str, Any] = {"name": "acme", "description": "a customer", **TENANT_LIMITS}
 TIMETABLE: dict[str, Any] = {

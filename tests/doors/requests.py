@@ -31,7 +31,6 @@ from postroad.model.pace import read_limit
 from postroad.model.private_headers import DECODE, _opened
 from postroad.model.problem import kind
 from postroad.model.sms_segments import count_segments
-from postroad.model.ticks import Schedule
 from postroad.model.tokens import identity_of
 from postroad.model.webhook import HEADERS
 from postroad.model.wording import public_name
@@ -43,7 +42,6 @@ from postroad.transports.job import _typed, decoder_of
 from postroad.transports.sms import channel as sms_channel
 from postroad.transports.sms.channel import PHONES, signed
 from postroad.transports.webhook.channel import URLS
-from postroad.verbs.cron import check_plan, told_when
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
 
@@ -52,15 +50,6 @@ ROUTER = Router(ROUTES)
 FIELD = b'{"queue":"a","body":1,"'
 RING = KeyRing([("a", b"k" * 32)], bytes)
 JOB: Any = decoder_of(dict[str, list[int]])
-
-
-CRON = ("check_plan", "ticks_after", "told_when", "zone_of")
-
-
-def timetable(data: bytes) -> str:
-    plan = Schedule("it", data.decode("latin-1"), "UTC")
-    check_plan(plan.cron, plan.tz)
-    return told_when(plan)
 
 
 def asked(data: bytes) -> None:
@@ -382,14 +371,6 @@ DOORS = (
         configured,
         tuple(f"config.py:{name}" for name in ("OTHERS", "_convert", "checked", "_in_file")),
         size=16_384,
-    ),
-    Door(
-        "a timetable",
-        timetable,
-        tuple(f"verbs/cron.py:{name}" for name in CRON),
-        size=192,
-        frames=(BARE, (b"*/", b" * * * *"), (b"1", b" * * * *"), (b"* * * * ", b"")),
-        raises=(BadInput,),
     ),
 )
 

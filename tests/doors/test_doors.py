@@ -15,6 +15,7 @@ from tests.doors import (
     requests,
     returns,
     rules,
+    timetables,
     wires,
 )
 from tests.doors.finding import found, missing, stale
@@ -32,6 +33,7 @@ DOORS = (
     *callbacks.DOORS,
     *mail.DOORS,
     *rules.DOORS,
+    *timetables.DOORS,
 )
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {
