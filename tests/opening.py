@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-WAIT_S = 60.0
+WAIT_S = 150.0
 
 
 def run_opened(
     item: pytest.Function, *kinds: type[AbstractAsyncContextManager[Any]]
 ) -> bool | None:
-    """As asyncio.run would, for a minute at most; what is of these kinds is entered first."""
+    """As asyncio.run would, for some time at most; what is of these kinds is entered first."""
     if not inspect.iscoroutinefunction(item.obj):
         return None
     given = {name: item.funcargs[name] for name in inspect.signature(item.obj).parameters}

@@ -4,6 +4,7 @@ import atexit
 import threading
 
 from flask import Flask, request
+from werkzeug.serving import is_running_from_reloader
 
 from postroad.sync import Message, Postroad
 
@@ -30,6 +31,9 @@ def what_was_seen() -> list[str]:
     return seen
 
 
-road.open()  # after a fork, if the server forks
-atexit.register(road.close)
-threading.Thread(target=road.run, daemon=True).start()
+# With --debug Flask's reloader imports this in two processes. The second one serves, and a SQLite
+# road belongs to one process.
+if not app.debug or is_running_from_reloader():
+    road.open()  # after a fork, if the server forks
+    atexit.register(road.close)
+    threading.Thread(target=road.run, daemon=True).start()

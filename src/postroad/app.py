@@ -63,6 +63,7 @@ from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.running import LiveEngine, RoadRun, RunParts
 from postroad.verbs.sealing import HeaderSeals, Sealing, key_ring
 from postroad.verbs.sending import Sending, SendOptions
+from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tenants import TenantAdmin
 from postroad.verbs.timetables import TimetableVerbs
@@ -108,6 +109,7 @@ class Postroad:
     limits = VerbGroup(NamedLimits)
     rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
+    sessions = VerbGroup(SessionAdmin)
     tenants = VerbGroup(TenantAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -153,13 +155,14 @@ class Postroad:
         keys = self.keys = key_ring(self.settings.keys_file)
         rules = self.settings.webhooks
         transforms = self.registry.transforms
+        guard = (rules.deny, parts.resolve, redaction)
         own = webhook_transport(store, keys, rules, transforms, parts.resolve, redaction)
         own.own_server = OwnServer(*api_address(self.settings), api_names(self.settings))
-        self.hubs = hub_transport(store, self.settings.hubs, rules.deny, parts.resolve)
+        self.hubs = hub_transport(store, self.settings.hubs, *guard)
         allowance = Allowance(store, self.settings.tenants, self.settings.body_bytes_max, log)
         mail, more = self.settings.mail, (keys, store, parts.resolve, parts.names)
         given = ChannelParts(store.clock, rules, own.idle, mail, *more)
-        made = (store, keys, own_channels(given, transports), log, allowance, mail)
+        made = (store, keys, own_channels(given, transports), log, allowance, mail, redaction)
         service = self.campaign_service = CampaignService(*made)
         known: tuple[Transport, ...] = (self._handlers, own, self.hubs)
         self._transports = {one.name: one for one in (*known, *service.transports(transports))}
@@ -191,6 +194,7 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
+        self.sessions = SessionAdmin(store, store.clock)
         self.tokens, self.attachments = (
             TokenAdmin(store, store.clock),
             Attachments(store, allowance),
@@ -199,7 +203,7 @@ class Postroad:
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.dead = DeadMessages(store, redaction)
         erasing, self.transform = ErasureWork(store, log), own.transform
-        self.privacy = PrivacyVerbs(store, erasing, service.addressing)
+        self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction)
         self.tenants = TenantAdmin(store, erasing, self.settings.tenants, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)

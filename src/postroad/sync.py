@@ -48,6 +48,7 @@ from postroad.verbs.blocking import (
     BlockingReplays,
     BlockingRollups,
     BlockingRules,
+    BlockingSessions,
     BlockingSuppressions,
     BlockingTenants,
     BlockingTimetables,
@@ -106,6 +107,7 @@ class Face(ABC):
     limits = VerbGroup(BlockingLimits)
     rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
+    sessions = VerbGroup(BlockingSessions)
     tenants = VerbGroup(BlockingTenants)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

@@ -148,7 +148,7 @@ DO = (
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
     "/v1/messages:send-again", "/v1/suppressions:export", "/v1/messages:settle",
     "/v1/batches", "/v1/replays", "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
-    "/v1/endpoints/{id}/ack",
+    "/v1/endpoints/{id}/ack", "/v1/logins", "/v1/sessions",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ACCESS = {"auth", "tls", "shape", "transform"}
@@ -160,12 +160,12 @@ ELSEWHERE = {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
         *("zone", "replace", "at_most", "unique_for"),
     },
-    "/v1/tokens": {"role"},
+    "/v1/tokens": {"role", "everywhere"},
     "/v1/timetables": {"every"},
     "/v1/timetables/{name}": {"every"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
-and read back in test_roles.py; what authorizes and shapes webhooks, in tests/ways; when endpoints
+and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/ways; when endpoints
 end and which are read, in tests/events."""
 
 

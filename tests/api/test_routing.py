@@ -139,6 +139,7 @@ PUBLIC = {
     "GET /docs/style.css",
     "POST /v1/callbacks/{key}",
     "POST /v1/callbacks/{owner}/{name}",
+    "POST /v1/sessions",
 }
 """Routes that ask for no token; what they tell or take is meant for strangers."""
 

@@ -235,10 +235,13 @@ def held_up(dsn: str, where: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_a_look_holds_up_the_hosts_loop_for_less_than_20_ms(tmp_path: Path) -> None:
     """On a busy machine the loop's thread waits its turn while others go on: no longer, then, than
     beside any thread that computes in Python."""
-    tries = [held_up(f"sqlite:///{tmp_path}/{number}.db", "") for number in range(2)]
-    assert min(looked["loop_ms"] for _, looked in tries) < 20.0, tries
-    held = [looked["process_ms"] < max(20.0, busy["process_ms"]) for busy, looked in tries]
-    assert any(held), tries
+    told = []
+    for number in range(4):
+        busy, looked = held_up(f"sqlite:///{tmp_path}/{number}.db", "")
+        if looked["loop_ms"] < 20.0 and looked["process_ms"] < max(20.0, busy["process_ms"]):
+            return
+        told.append((busy, looked))
+    pytest.fail(str(told))
 
 
 def test_loaded_in_the_loop_it_would_hold_it_up_for_longer(tmp_path: Path) -> None:

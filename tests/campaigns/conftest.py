@@ -46,7 +46,7 @@ def within() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 
     def run(story: Coroutine[Any, Any, Any]) -> Any:
         async def bounded() -> Any:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(150):
                 return await story
 
         return asyncio.run(bounded())

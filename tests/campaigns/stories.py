@@ -7,12 +7,13 @@ from pathlib import Path
 
 from postroad import Postroad
 from postroad.config import Settings
+from postroad.model.errors import UnknownQueue
 from postroad.model.mail_settings import MailSettings
 from postroad.model.webhook import WebhookRules
 from postroad.verbs.campaign_status import CampaignStatus
 from tests.campaigns.provider import TOKEN, Provider
 
-WAIT_S = 45.0
+WAIT_S = 120.0
 LOCAL = Settings(
     log_level="warning",
     webhooks=WebhookRules(allow=("127.0.0.1/32",), http=True, ports=()),
@@ -83,3 +84,16 @@ async def reaches(road: Postroad, state: str, name: str = "c") -> CampaignStatus
 
     await until(there)
     return await road.campaigns.show(name)
+
+
+def used_up(road: Postroad, queue: str) -> Callable[[], Awaitable[bool]]:
+    """Whether all slots of a queue's limit are taken. Those that came late were not used."""
+
+    async def there() -> bool:
+        try:
+            facts = (await road.explain_queue(queue)).limits
+        except UnknownQueue:
+            return False  # nothing was sent yet
+        return any(one.full_until_ms > road.store.clock.now_ms() for one in facts)
+
+    return there

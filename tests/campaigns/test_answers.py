@@ -15,7 +15,7 @@ from postroad.model.outcome import Outcome
 from postroad.model.recipients import recipient_of
 from postroad.transports.sms.channel import sign, signed
 from postroad.transports.sms.session import SmsSession
-from tests.campaigns.provider import Provider, busiest
+from tests.campaigns.provider import HELD, Provider, busiest
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until, write_csv
 from tests.campaigns.test_store import LEASE_MS, ME, OTHER, Bench, bench
 from tests.servers.postgres import PrivatePostgres
@@ -191,9 +191,14 @@ def test_what_is_in_flight_keeps_its_lease_while_its_process_ends(
             road.stop()
             await asyncio.sleep(0)
             renewed = 0
-        assert renewed
 
-    with Provider(tmp_path, latency_ms=2_500) as provider:
+            async def again() -> bool:
+                return renewed > 0
+
+            await until(again)
+            provider.release()
+
+    with Provider(tmp_path, latency_ms=HELD) as provider:
         within(story(provider))
 
         async def look() -> None:

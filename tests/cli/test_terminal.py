@@ -122,7 +122,7 @@ def server(folder: Path) -> Iterator[tuple[str, str, str]]:
         line.request("POST", "/v1/messages", b'{"queue":"bad","body":{"a":1}}', known)
         sent = msgspec.json.decode(line.getresponse().read())
         dead = ""
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not dead:
             assert time.monotonic() < until
             line.request("GET", f"/v1/dead/{sent['id']}", headers=known)

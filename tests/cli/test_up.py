@@ -104,13 +104,13 @@ def test_the_first_token_is_shown_on_a_terminal(folder: Path) -> None:
 
     async def made(screen: StringIO, name: str) -> str:
         async with Postroad(f"sqlite:///{folder}/{name}") as road:
-            await make_first_token(road, SafeConsole(screen))
-            await make_first_token(road, SafeConsole(screen))  # it has one
+            await make_first_token(road, SafeConsole(screen), "http://x")
+            await make_first_token(road, SafeConsole(screen), "http://x")  # it has one
         return screen.getvalue()
 
     said = asyncio.run(made(Terminal(), "a.db"))
     assert (folder / "a.db.token").read_text().strip() in said
-    assert said.count("prt_") == 1
+    assert said.count("prt_") == 2  # one is in the login link
     said = asyncio.run(made(StringIO(), "b.db"))
     assert str(folder / "b.db.token") in said
     assert "prt_" not in said

@@ -233,6 +233,26 @@ async def test_a_circuit_that_was_closed_leaves_nothing_behind(bench: Bench) -> 
     assert (await bench.take()).id == lane.id
 
 
+async def test_a_held_lane_is_not_claimed_before_its_time_and_of_two_ends_the_later_counts(
+    bench: Bench,
+) -> None:
+    queue = await bench.queue()
+    await bench.send(queue)
+    lane = await bench.take()
+    await bench.store.hold_lane(lane.id, bench.at(60), "a campaign was told so")
+    await bench.store.hold_lane(lane.id, bench.at(30), "and this")
+    circuit = (await bench.view(lane.id)).circuit  # its owner sees it
+    assert (circuit.is_held, circuit.until_ms) == (True, bench.at(60))
+    assert circuit.reason == "a campaign was told so"
+    assert await bench.release(lane) == {0: bench.at(60)}
+    await bench.store.hold_lane(lane.id, 0, "")  # not before it is over
+    assert (await bench.claim()).lanes == []
+    await bench.advance(60)
+    await bench.store.hold_lane(lane.id, 0, "")
+    taken = await bench.take()
+    assert (taken.id, taken.circuit) == (lane.id, CLOSED)
+
+
 async def test_a_circuit_writes_nothing_on_queues_and_messages(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue)

@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from postroad.model.errors import CorruptStore, ReadOnlyStore, RoadInUse, SchemaTooNew
+from postroad.stores.sqlite.file_lock import FileLock
 from postroad.stores.sqlite.migration import VERSION
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
@@ -258,3 +259,20 @@ async def test_a_file_that_cannot_be_written_is_named(open_folder: Path, folder_
     with as_nobody():
         await refused(path, ReadOnlyStore, "road.db")
     assert path.read_bytes() == before
+
+
+def test_a_child_of_the_owner_is_told_about_reloaders(tmp_path: Path) -> None:
+    """They import a program in two processes."""
+    path = tmp_path / "road.db"
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from postroad.stores.sqlite.file_lock import FileLock\n"
+        "FileLock(Path(sys.argv[1])).take()"
+    )
+    lock = FileLock(path)
+    lock.take()
+    words = (sys.executable, "-c", program, str(path))
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    lock.drop()
+    assert "RoadInUse" in done.stderr
+    assert "is_running_from_reloader" in done.stderr

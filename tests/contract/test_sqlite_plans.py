@@ -106,6 +106,7 @@ WALKS: Final = {
     "stored": "the walk is over one slice",
     "spells": "walks a partial index that holds only the queues in a spell",
     "token_page": "asked by people, over access tokens",
+    "token_sweep": "when somebody makes a login link, over access tokens",
     "tries_retain": "from the oldest on, and it stops at a slice",
     "rollups": "asked by people, over what it has read",
     "rule_hit": "the walk is over the times of one rule on one lane",

@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import os
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import django
@@ -15,8 +18,14 @@ from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
 from postroad.django.running import load_task  # noqa: E402
-from postroad.django.tasks import InvalidTask, task_enqueued  # noqa: E402
-from postroad.model.errors import Reject  # noqa: E402
+from postroad.django.tasks import (  # noqa: E402
+    InvalidTask,
+    TaskResultDoesNotExist,
+    TaskResultMismatch,
+    TaskResultStatus,
+    task_enqueued,
+)
+from postroad.model.errors import NoOwner, Reject  # noqa: E402
 from tests.django.project import jobs  # noqa: E402
 
 
@@ -45,6 +54,92 @@ def enqueue() -> dict[str, Any]:
         "args": [list(outside.args), outside.kwargs],
         "unfinished": not outside.is_finished,
     }
+
+
+def results() -> dict[str, Any]:
+    """What can be asked about tasks, by Django's documentation."""
+    backend = jobs.add.get_backend()
+    added = jobs.add.enqueue(1, two=2)
+    read = ended(jobs.add.get_result(added.id))
+    told = ended(jobs.told.enqueue("hello"))
+    failed = ended(jobs.refuse.enqueue("no such user"))
+    file = Path(os.environ["SHOP_NOTES"]).with_name("go")
+    slow = jobs.slow.enqueue(str(file))
+    until(lambda: refreshed(slow).status == TaskResultStatus.RUNNING)
+    running = (slow.is_finished, slow.attempts, refused(lambda: slow.return_value))
+    file.touch()
+    asyncio.run(arefreshed(slow))
+    again = asyncio.run(backend.aget_result(added.id))
+    waiting = jobs.add.using(run_after=datetime.now(UTC) + timedelta(hours=1), priority=3).enqueue(
+        5
+    )
+    waiting = backend.get_result(waiting.id)
+    return {
+        "supports": backend.supports_get_result,
+        "read": [read.id == added.id, read.status, read.return_value, read.args, read.kwargs],
+        "task": [read.task == added.task, waiting.task.priority, again.return_value],
+        "times": timely(read),
+        "told": [told.status, told.attempts, [one.exception_class_path for one in told.errors]],
+        "failed": [failed.status, failed.attempts, refused(lambda: failed.return_value)],
+        "errors": [one.exception_class is KeyError for one in failed.errors],
+        "traceback": "no such user" in failed.errors[-1].traceback,
+        "running": running,
+        "slow": slow.return_value,
+        "waiting": [waiting.status, waiting.started_at, waiting.attempts],
+        "unknown": refused(lambda: backend.get_result("msg_0ajpfmtjg0001")),
+        "nonsense": refused(lambda: backend.get_result("what?")),
+        "mismatch": refused(lambda: jobs.told.get_result(added.id)),
+    }
+
+
+def timely(read: Any) -> bool:
+    """Whether the times of a result are whole, and in their order."""
+    started = read.started_at == read.last_attempted_at
+    return bool(read.enqueued_at <= read.started_at <= read.finished_at) and started
+
+
+def refused(ask: Callable[[], object]) -> str:
+    """The error that comes instead of an answer."""
+    try:
+        return f"answered {ask()}"
+    except (ValueError, TaskResultDoesNotExist, TaskResultMismatch) as error:
+        return type(error).__name__
+
+
+def refreshed(result: Any) -> Any:
+    """A result as it is now."""
+    result.refresh()
+    return result
+
+
+async def arefreshed(result: Any) -> None:
+    """Wait for the end of a task, as a coroutine does."""
+    while not result.is_finished:
+        await asyncio.sleep(0.02)
+        await result.arefresh()
+
+
+def ended(result: Any) -> Any:
+    """A result when its task has ended."""
+    until(lambda: refreshed(result).is_finished)
+    return result
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition."""
+    end = time.monotonic() + 50
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def alone() -> dict[str, Any]:
+    """What an enqueue says while no worker runs."""
+    try:
+        _ = jobs.add.enqueue(1)
+    except NoOwner as error:
+        return {"said": str(error)}
+    return {"said": "nothing"}
 
 
 def mistakes() -> dict[str, str]:
@@ -133,9 +228,11 @@ def strangers() -> dict[str, Any]:
 if __name__ == "__main__":
     said = {
         "addresses": addresses,
+        "alone": alone,
         "enqueue": enqueue,
         "mistakes": mistakes,
         "options": options,
+        "results": results,
         "sessions": sessions,
         "strangers": strangers,
     }

@@ -30,13 +30,13 @@ class Project:
         self.dsn = variables.get("SHOP_DATABASE") or variables["SHOP_ROAD"]
         path = os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(ROOT))).lstrip(os.pathsep)
         own = {"DJANGO_SETTINGS_MODULE": "tests.django.project.settings", "PYTHONPATH": path}
-        self._environ = {**os.environ, **own, "SHOP_NOTES": str(self.notes), **variables}
+        self.environ = {**os.environ, **own, "SHOP_NOTES": str(self.notes), **variables}
 
     def program(self, what: str) -> Any:
         """What a program of the project says."""
         words = (sys.executable, "-m", "tests.django.program", what)
         done = subprocess.run(
-            words, env=self._environ, capture_output=True, text=True, check=False, timeout=WAIT_S
+            words, env=self.environ, capture_output=True, text=True, check=False, timeout=WAIT_S
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -45,7 +45,7 @@ class Project:
         """One command of manage.py."""
         command = (sys.executable, "-m", "django", *words)
         return subprocess.run(
-            command, env=self._environ, capture_output=True, text=True, check=False, timeout=WAIT_S
+            command, env=self.environ, capture_output=True, text=True, check=False, timeout=WAIT_S
         )
 
     @contextmanager
@@ -54,7 +54,7 @@ class Project:
         command = (sys.executable, "-m", "django", "postroad", "worker", *words)
         with self.log.open("w") as log:
             process = subprocess.Popen(
-                command, env=self._environ, stdout=subprocess.PIPE, stderr=log, text=True
+                command, env=self.environ, stdout=subprocess.PIPE, stderr=log, text=True
             )
             assert process.stdout is not None
             try:

@@ -12,6 +12,7 @@ from tests.doors import (
     callbacks,
     events,
     mail,
+    pages,
     requests,
     returns,
     rules,
@@ -33,6 +34,7 @@ DOORS = (
     *callbacks.DOORS,
     *mail.DOORS,
     *rules.DOORS,
+    *pages.DOORS,
     *timetables.DOORS,
 )
 COVERED = frozenset(name for door in DOORS for name in door.covers)
@@ -69,6 +71,7 @@ OURS = {
     "api/unsubscribe_page.py:read_words": "a file that the operator wrote",
     "api/port_owner.py:": "/proc, from the kernel",
     "api/routes/campaign_drafts.py:campaign_edit": "fields that its decoder has checked",
+    "dashboard/asking.py:PageApi": "what the API of this process answers",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
     "transports/credential_cache.py:": "secrets that this release wrote and sealed",

@@ -39,12 +39,16 @@ async def _told(road: Postroad, receiver: Receiver) -> str:
     async def job(message: Any) -> None:
         raise ValueError(f"pin {message.body['pin']} is wrong")
 
+    @road.handler("kept", keep_bodies=3_600)
+    async def keep(_message: Any) -> None: ...
+
     @road.handler("strict")
     async def strict(message: Any) -> None:
         raise Reject(f"no {message.body['note']}")
 
     said = await road.publish("order.paid", BODY)
     sent = [await road.send("jobs", {"pin": CARD}), await road.send("strict", {"note": CARD})]
+    kept = await road.send("kept", {"note": CARD, "customers": [{"mail": "anna@example.com"}]})
     await road.run(until_idle=True)
     ids = [*said.messages, *(one.id for one in sent)]
     shown: list[object] = [await road.events.get(said.id)]
@@ -53,6 +57,8 @@ async def _told(road: Postroad, receiver: Receiver) -> str:
     shown += [await road.explain(one) for one in ids]
     shown += await road.webhooks.attempts(said.messages[0])
     shown += [(await road.dead.list()).messages, await road.endpoints.get(made.id)]
+    shown += [await road.messages.body(kept.id)]
+    shown += [piece async for piece in road.privacy.export(tenant="default")]
     return repr(shown)
 
 
@@ -66,6 +72,8 @@ async def test_what_is_redacted_is_sent_and_neither_shown_nor_logged(
             assert secret not in told
         assert '"brand":"V"' in told
         assert "pin … is wrong" in told
+        for kind in ("event", "dead", "kept_body"):
+            assert f'"kind":"{kind}"' in told, "it is exported, without its hidden fields"
         # It is whole where it is needed: sent, and sent again.
         got = receiver.got("/repeat/400")
         assert CARD.encode() in b64decode(got[-1]["body"])
@@ -92,6 +100,15 @@ def test_rules_are_by_queue_type_and_pointer() -> None:
     assert rules.body("order.paid", b"\xff\x00") == b"\xff\x00"
     assert rules.text("order.paid", b'{"a":{"b":{"c":[12345, true, "x"]}}}', "12345 x") == "… x"
     assert rules.text("order.paid", b"[" * 10_000, "text") == "text"
+
+
+def test_the_beginning_of_a_value_at_a_cut_is_hidden() -> None:
+    rules = Redaction(("/pin",))
+    body = msgspec.json.encode({"pin": "4111-1111-1111"})
+    for cut, told in (("no 4111-1111", "no …"), ("no 4111-11…", "no …"), ("no 411", "no 411")):
+        assert rules.text("any", body, cut) == told
+    assert rules.text("any", body, "4111-1111-1111 and 4111-") == "… and …"
+    assert rules.text("any", body, "") == ""
 
 
 def test_of_many_values_none_is_told() -> None:

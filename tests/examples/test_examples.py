@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +22,10 @@ SERVERS = {
     "fastapi_shop": ("-m", "uvicorn", "main:app", "--port"),
     "litestar_shop": ("-m", "uvicorn", "main:app", "--port"),
     "flask_shop": ("-m", "flask", "--app", "main", "run", "--port"),
+    "django_shop": (str(EXAMPLES / "django_shop" / "manage.py"), "runserver", "--noreload"),
 }
+DEBUG = ("-m", "flask", "--app", "main", "run", "--debug", "--port")
+DJANGO_WORKER = (str(EXAMPLES / "django_shop" / "manage.py"), "postroad", "worker")
 
 
 def test_every_example_is_run_here() -> None:
@@ -30,14 +34,16 @@ def test_every_example_is_run_here() -> None:
 
 
 @contextmanager
-def served(name: str, folder: Path) -> Iterator[str]:
+def served(name: str, folder: Path, server: tuple[str, ...] = ()) -> Iterator[str]:
     """An example's address; its server has to end well."""
     port = free_port()
     environ = {**os.environ, "PYTHONPATH": str(EXAMPLES / name)}
     log = folder / "log"
     with log.open("w") as file:
-        words = (sys.executable, *SERVERS[name], str(port))
-        process = subprocess.Popen(words, cwd=folder, env=environ, stdout=file, stderr=file)
+        words = (sys.executable, *(server or SERVERS[name]), str(port))
+        process = subprocess.Popen(
+            words, cwd=folder, env=environ, stdout=file, stderr=file, start_new_session=True
+        )
         try:
             end = time.monotonic() + WAIT_S
             while True:
@@ -50,7 +56,7 @@ def served(name: str, folder: Path) -> Iterator[str]:
                     time.sleep(0.05)
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.terminate()
+            os.killpg(process.pid, signal.SIGTERM)  # a reloader does not hand it on
             process.wait(WAIT_S)
 
 
@@ -60,9 +66,37 @@ def seen(url: str) -> list[str]:
     return found
 
 
+@contextmanager
+def beside(name: str, folder: Path) -> Iterator[None]:
+    """The worker of an example that has one of its own."""
+    if name != "django_shop":
+        yield
+        return
+    words, log = (sys.executable, *DJANGO_WORKER), folder / "worker.log"
+    with log.open("w") as file:
+        worker = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=file, text=True)
+        assert worker.stdout is not None
+        try:
+            while "Ctrl+C" not in (line := worker.stdout.readline()):
+                assert line, log.read_text()
+            yield
+        finally:
+            worker.terminate()
+            _ = worker.communicate(timeout=WAIT_S)
+    assert worker.returncode == 0, log.read_text()
+
+
+def test_flask_serves_with_its_reloader(tmp_path: Path) -> None:
+    """It imports the application in two processes, and a SQLite road belongs to one."""
+    with served("flask_shop", tmp_path, DEBUG) as url:
+        asked = urllib.request.Request(f"{url}/sign-up?name=Ann", method="POST")
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.status == 201
+
+
 @pytest.mark.parametrize("name", sorted(SERVERS))
 def test_a_sign_up_is_answered_and_welcomed(name: str, tmp_path: Path) -> None:
-    with served(name, tmp_path) as url:
+    with beside(name, tmp_path), served(name, tmp_path) as url:
         asked = urllib.request.Request(f"{url}/sign-up?name=Ann", method="POST")
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 201

@@ -382,8 +382,12 @@ def test_what_a_stranger_sends_is_read_in_linear_time(name: str) -> None:
             gc.enable()
         return min(took)
 
-    small_s = max(least_s(count), 20e-6)  # below it only the clock is measured
-    assert least_s(16 * count) <= 32 * small_s
+    def ratio() -> float:
+        small_s = max(least_s(count), 20e-6)  # below it only the clock is measured
+        return least_s(16 * count) / small_s
+
+    # What is quadratic takes 256 times as long, each time.
+    assert any(ratio() <= 48 for _ in range(3))
 
 
 # TLS without a proxy

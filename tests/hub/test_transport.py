@@ -11,12 +11,14 @@ from msgspec import structs
 from postroad import Postroad
 from postroad.config import Settings
 from postroad.engine.drafting import Send
+from postroad.hub.client import HubClient
 from postroad.model.block import BlockKind
 from postroad.model.entities import DEFAULT_TENANT, Message, Policy, Queue
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, HubRefused
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Create, Drop, HubLimits, Take
 from postroad.model.outcome import Kind
+from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER
 from postroad.ports.clock import SystemClock
 from postroad.stores.sqlite.store import SqliteStore
@@ -270,3 +272,23 @@ async def test_a_full_mailbox_that_went_while_the_hub_was_away_is_let_go(tmp_pat
             await asyncio.sleep(0.02)
         assert await sending.send("a") is Kind.failed
     await sending.transport.close()
+
+
+async def test_a_refusal_that_repeats_a_body_is_redacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our own hub repeats nothing; others may."""
+
+    async def repeats(_self: HubClient, _box: str, _token: str, body: str | bytes) -> int:
+        raise HubRefused("bad_input", f"not wanted: {body!r}")
+
+    async with serving(tmp_path / "hub.db") as served:
+        monkeypatch.setattr(HubClient, "send", repeats)
+        hub = KnownHub(f"ws://127.0.0.1:{served.port}", SEND, tenants=("*",))
+        queue, body = queue_at(served, "a"), b'{"pin":"code-4711"}'
+        for rules, told in (((), "code-4711"), (("/pin",), "…")):
+            transport = HubTransport([hub], redaction=Redaction(rules))
+            session = await transport.open(transport.address(queue.name, DEFAULT_TENANT))
+            outcome = await session.send(queue, structs.replace(numbered(1), body=body))
+            assert f'"pin":"{told}"' in outcome.error
+            await transport.close()

@@ -27,7 +27,7 @@ def within() -> Within:
 
     def run(story: Coroutine[Any, Any, Any]) -> Any:
         async def bounded() -> Any:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(150):
                 return await story
 
         return asyncio.run(bounded())

@@ -106,6 +106,8 @@ class MoodyHandler:
             return reply
         options = (*envelope.mail_options, *envelope.rcpt_options)
         assert isinstance(envelope.content, bytes)
+        if recipient.startswith("repeat"):  # as a filter of contents does
+            return f"550 5.7.1 not wanted: {envelope.content.split()[-1].decode()}"
         self.mails.append(
             Received(envelope.mail_from or "", recipient, envelope.content, options, id(session))
         )

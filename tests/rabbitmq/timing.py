@@ -59,9 +59,9 @@ async def retries(dsn: str, folder: Path, iterations: int, base_ms: int = 250) -
     return backs
 
 
-async def delays(dsn: str, folder: Path, waits_ms: list[int]) -> list[Back]:
-    """Messages that are sent at once, each for a time of its own; in the order in which they
-    came."""
+async def delays(dsn: str, folder: Path, waits_ms: list[int], count: int = 0) -> list[Back]:
+    """Messages that are sent at once, each for a time of its own; the first so many that came, or
+    all, in that order."""
     road = a_road(dsn, folder)
     backs: list[Back] = []
     over, ready = asyncio.Event(), asyncio.Event()
@@ -74,7 +74,7 @@ async def delays(dsn: str, folder: Path, waits_ms: list[int]) -> list[Back]:
             ready.set()
             return
         backs.append(Back(wait_ms, now_ms() - sent_ms - wait_ms))
-        if len(backs) == len(waits_ms):
+        if len(backs) == (count or len(waits_ms)):
             over.set()
 
     async with road, running(road):

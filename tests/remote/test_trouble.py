@@ -30,6 +30,7 @@ from postroad.model.errors import (
     Unauthorized,
 )
 from postroad.remote import client as remote_client
+from postroad.remote.road import RemoteRoad
 from postroad.stores import window_socket
 from tests.api.served import Served
 from tests.servers.certificates import certify
@@ -125,7 +126,7 @@ async def test_a_window_without_an_owner_or_of_another_user_has_a_name(
     dsn = f"road:///{tmp_path}/road.db"
     error = await refusal(dsn)
     assert isinstance(error, NoOwner)
-    assert "start the program that owns it" in str(error)
+    assert "Start that one (`postroad up`" in str(error)
     async with Postroad(f"sqlite:///{tmp_path}/road.db"):
         monkeypatch.setattr(window_socket, "_believed", lambda _road: (-1, -1, -1))
         error = await refusal(dsn)
@@ -220,26 +221,20 @@ async def test_what_is_not_safe_to_repeat_is_told_to_be_in_doubt(tmp_path: Path)
         assert (await served.road.explain(sent.id)).state == "waiting"
 
 
-async def test_a_send_waits_for_a_server_that_is_away_only_so_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_send_waits_for_a_server_that_is_away_only_so_long(tmp_path: Path) -> None:
     async with Served(tmp_path) as served:
         with Proxy(served.server.url) as proxy:
             async with Postroad(proxy.dsn(), token=served.token) as far:
+                assert isinstance(far, RemoteRoad)
                 proxy.down()
                 waiting = asyncio.ensure_future(far.send("good", 1))
                 await asyncio.sleep(0.3)
                 proxy.up()
                 assert isinstance(await waiting, Receipt)
                 proxy.down()
-                monkeypatch.setattr("postroad.remote.sending.PATIENCE_S", 0.2)
+                far._client.patience_s = 0.2
                 said = await far.send_each([("good", 1), ("good", 2)])
                 assert [type(one) for one in said] == [RoadUnreachable] * 2
-                monkeypatch.setattr(
-                    remote_client.RemoteClient.ask,
-                    "__kwdefaults__",
-                    {"again": False, "patience_s": 0.2},
-                )
                 with pytest.raises(RoadUnreachable):
                     _ = await far.send("good", 1)
 

@@ -132,7 +132,9 @@ def ended_by(number: signal.Signals, code: str, *words: str) -> tuple[int, list[
             assert child.stdout is not None
             assert child.stdout.readline() == "up\n"
             child.send_signal(number)
-            said = child.communicate(timeout=WAIT_S)[0]
+            # Not `communicate`, which loses what has come together with that line.
+            said = child.stdout.read()
+            child.wait(WAIT_S)
         finally:
             child.kill()
     return child.returncode, said.splitlines()

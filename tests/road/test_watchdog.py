@@ -52,7 +52,10 @@ def begin(how: str, seconds: float, folder: Path, stuck_s: float) -> "subprocess
 
 def stalls(process: "subprocess.Popen[str]") -> list[dict[str, Any]]:
     """What the log has of stalls, when the program has ended as it should."""
-    printed, said = process.communicate(timeout=60)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:  # not `communicate`, which loses what has come together with the first line
+        printed, said = process.stdout.read(), process.stderr.read()
     assert (process.returncode, printed) == (0, "ended\n"), said
     lines = [json.loads(line) for line in said.splitlines()]
     return [line for line in lines if line["event"] == "the event loop is stuck"]

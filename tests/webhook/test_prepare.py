@@ -47,15 +47,15 @@ def test_a_slow_name_server_does_not_make_a_start_late(
     """Its answer takes much longer than a slot may be late: that slot is forfeited, not used late."""
 
     async def resolve(_name: str) -> list[str]:
-        await asyncio.sleep(2.0)
+        await asyncio.sleep(4.0)
         return ["127.0.0.1"]
 
     url = receiver.url("/status/200").replace("127.0.0.1", "hook.example")
     road = Postroad(
         f"sqlite:///{tmp_path}/road.db",
-        settings=Settings(webhooks=RULES),
+        settings=Settings(webhooks=LOCAL),
         parts=Parts(resolve=resolve),
     )
     (first,) = within(delivered(road, url))
     assert first.outcome == Kind.delivered
-    assert first.took_ms < 2_000, "the name was asked for before the start"
+    assert first.took_ms < 4_000, "the name was asked for before the start"

@@ -42,6 +42,7 @@ from postroad.api.routes import (
     queues,
     replays,
     rules,
+    sessions,
     stats,
     suppressions,
     tenants,
@@ -118,6 +119,7 @@ ROUTES: Final = (
     *rules.ROUTES,
     *tenants.ROUTES,
     *tokens.ROUTES,
+    *sessions.ROUTES,
     *attachments.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,
@@ -149,11 +151,15 @@ class Application:
         except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
             reply = answer(error)
             if reply.status == FAULT:
-                self._log_fault(request, error)
+                self.log_fault(request, error)
             elif type(error) in AWAY:
                 self.context.log.store_failed(_doing(scope), error)
         else:
             self.context.log.store_works(_doing(scope))
+        await self.reply(reply, request, send)
+
+    async def reply(self, reply: Response[Any] | Stream, request: Request, send: Any) -> None:
+        """Write an answer, whole or in pieces."""
         if isinstance(reply, Stream):
             await self._stream(reply, request, send)
         else:
@@ -212,12 +218,13 @@ class Application:
             await asyncio.wait((work, gone))
         status = CUT if work.cancelled() else reply.status
         if not work.cancelled() and (error := work.exception()) is not None:
-            self._log_fault(request, error)
+            self.log_fault(request, error)
             status = FAULT
         if reply.ended is not None:
             await reply.ended(status)
 
-    def _log_fault(self, request: Request, error: BaseException) -> None:
+    def log_fault(self, request: Request, error: BaseException) -> None:
+        """Log an error of ours, with its trace."""
         alike = {"raised": type(error).__name__, "method": request.method}
         facts = {"path": request.path, "exc_info": error}
         self._faults.add(self.context.log.error, "request failed", alike, facts.copy)

@@ -38,6 +38,7 @@ class Context:
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)
         """So many a minute of one link, and of wrong links from one network."""
+        self.login_tries = Tries(road.store.clock)
         self.waits = Waits()
         self.delivers = False
         """Whether this process also delivers."""

@@ -13,10 +13,14 @@ IN_PROCESS: Final = ("inside", 0)
 
 
 async def ask(
-    app: ASGI, asked: ApiRequest, heard: Callable[[bytes], None] | None = None
+    app: ASGI,
+    asked: ApiRequest,
+    heard: Callable[[bytes], None] | None = None,
+    *,
+    client: tuple[str, int] = IN_PROCESS,
 ) -> ApiAnswer:
     """Send one request. With `heard` a good answer is given to it in pieces as they come, and is
-    not kept."""
+    not kept. `client` is who asks, if it is not this process itself."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
         "type": "http",
@@ -29,7 +33,7 @@ async def ask(
         "root_path": "",
         "query_string": asked.query_text.encode(),
         "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
-        "client": IN_PROCESS,
+        "client": client,
         "server": IN_PROCESS,
     }
     said: list[Any] = []

@@ -34,6 +34,7 @@ class Request:
         self.context = context
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.scheme: str = scope.get("scheme", "http")
         self.raw_path: str = scope["raw_path"].decode("latin-1")
         """As it came, with its escapes: `/` and `%2F` differ."""
         self.query: bytes = scope["query_string"]

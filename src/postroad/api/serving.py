@@ -15,6 +15,7 @@ from postroad.api.app import Application
 from postroad.api.connections import ApiConnections, ConnectionLimits
 from postroad.api.context import Context
 from postroad.api.hosts import Proxies
+from postroad.api.in_process import ASGI
 from postroad.api.listening import StrictProtocol
 from postroad.api.port_owner import port_owner
 from postroad.api.request_metrics import RequestMetrics
@@ -35,7 +36,8 @@ KEEP_ALIVE_S: Final = 5
 
 
 class ApiServer:
-    """Serves the API of a road. With `delivers` its engine runs too, with `station` a hub."""
+    """Serves the API of a road. With `delivers` its engine runs too, with `station` a hub; `front`
+    makes what stands before the API: pages."""
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class ApiServer:
         delivers: bool,
         station: HubService | None = None,
         limits: ConnectionLimits = CONNECTION_LIMITS,
+        front: Callable[[Application], ASGI] | None = None,
     ) -> None:
         self.road = road
         road.hears_signals = False  # the server handles them
@@ -53,6 +56,7 @@ class ApiServer:
         self.context.delivers = delivers
         road.meter = self.context.meter
         self._app = Application(self.context)
+        self._front = front(self._app) if front else self._app
         road.window.answer = WindowHttp(self._app)
         self._settings = settings
         self.station = station
@@ -121,7 +125,7 @@ class ApiServer:
         proxies = Proxies(settings.trusted_proxies)
         connections = ApiConnections(self._limits, self.road.log, proxies.has)
         config = uvicorn.Config(
-            RequestMetrics(self._app, self.context.meter, self.road.store.clock),
+            RequestMetrics(self._front, self.context.meter, self.road.store.clock),
             http=StrictProtocol,
             lifespan="off",
             log_config=None,

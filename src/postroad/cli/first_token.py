@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from postroad.api.routes.sessions import login_link
 from postroad.app import Postroad
 from postroad.cli.printing import SafeConsole, styled
 from postroad.model.tokens import EVERY_TENANT
@@ -13,9 +14,9 @@ FILE: Final = "postroad.token"
 """Its name in the present folder, for a road that is no file."""
 
 
-async def make_first_token(road: Postroad, said: SafeConsole) -> None:
-    """Make a token if the road has none. What a server prints is kept in logs, so it prints where
-    the token is, and the token itself only to a terminal."""
+async def make_first_token(road: Postroad, said: SafeConsole, url: str) -> None:
+    """Make a token and a login link if the road has no token. What a server prints is kept in logs,
+    so it prints where the token is, and token and link themselves only to a terminal."""
     if await road.tokens.list(tenant=None):
         return
     own = file_of(road.dsn)
@@ -25,9 +26,11 @@ async def make_first_token(road: Postroad, said: SafeConsole) -> None:
         new = await road.tokens.make("first", tenant=EVERY_TENANT)
         write_private(file, new.secret.encode() + b"\n", own or Path())
     except OSError as error:
-        made = "`postroad token make NAME --tenant '*'` makes one"
+        made = "`postroad token make NAME --everywhere` makes one"
         said.print(f"No access token yet: cannot write {file}: {error.strerror}; {made}")
         return
     said.print(f"Access token for --token-file: {file.resolve()}")
     if said.is_terminal:
         said.print(styled("It is ", (new.secret, "bold")))
+        login = login_link(await road.sessions.login("first"), url)
+        said.print(styled("Log in, once within 15 minutes: ", (login.url, "bold")))

@@ -20,6 +20,7 @@ from postroad.cli.printing import SafeConsole, out, styled
 from postroad.cli.supervised import SupervisedProcess
 from postroad.cli.supervisor import ProcessSupervisor
 from postroad.config import Settings, address, unknown
+from postroad.dashboard.application import Dashboard
 from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
@@ -93,7 +94,7 @@ def serve(call: ServerInvocation, app: str, role: ServerRole) -> None:
     station = None
     if role.hub and (isinstance(road.store, Mailboxes) or not role.delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
-    server = _server(road, settings, station, delivers=role.delivers)
+    server = _server(road, settings, station, role)
     # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
     gc.freeze()
     gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
@@ -152,11 +153,12 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> HubServic
 
 
 def _server(
-    road: Postroad, settings: Settings, station: HubService | None, *, delivers: bool
+    road: Postroad, settings: Settings, station: HubService | None, role: ServerRole
 ) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
-    return ApiServer(road, settings, delivers=delivers, station=station)
+    front = Dashboard if role.api else None
+    return ApiServer(road, settings, delivers=role.delivers, station=station, front=front)
 
 
 async def _until_stopped(
@@ -171,7 +173,7 @@ async def _until_stopped(
         said = SafeConsole(StringIO()) if quiet else out()
         said.print(styled((f"Postroad {VERSION}", "bold"), f" on {shown(road.dsn)}"))
         if role.api:
-            await make_first_token(road, said)
+            await make_first_token(road, said, server.url)
         if station is not None:
             station = server.station = await _lead(station, said, alone=role.text == "a hub")
         if station is not None:
@@ -183,6 +185,8 @@ async def _until_stopped(
                 said.print(f"The hub at {station.url}")
             text = role.text
             said.print(f"{text[0].upper()}{text[1:]} at {server.url}; Ctrl+C stops")
+            if role.api:
+                said.print("Pages are there too: `postroad login` makes a login link")
             if above is not None:
                 server.context.others = above.others
                 talk = above.serve(server, server.context.counts)

@@ -9,7 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from postroad.django.database import check_vendor, own_dsn, transaction_of
-from postroad.django.roads import queue_of, sending_road
+from postroad.django.results import read_result
+from postroad.django.roads import queue_of, sending_road, told_without_worker
 from postroad.django.tasks import (
     BaseTaskBackend,
     InvalidTask,
@@ -21,6 +22,8 @@ from postroad.model.errors import BadInput
 from postroad.verbs.handler_options import HandlerOptions, handler_policy
 
 OWN_OPTIONS = {"dsn", "database"}
+RESULT_TTL_S = 86_400
+"""So long results are kept, unless the option `result_ttl` says otherwise."""
 
 
 class Backend(BaseTaskBackend):  # type: ignore[misc]  # Django has no types
@@ -30,13 +33,18 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # Django has no types
     supports_defer = True
     supports_async_task = True
     supports_priority = True
+    supports_get_result = True
 
     def __init__(self, alias: str, params: Mapping[str, Any]) -> None:
         super().__init__(alias, params)
         self.database: str = self.options.get("database", "default")
         check_vendor(self.database)
-        _ = self.dsn  # whether there is one
-        chosen = {k: v for k, v in self.options.items() if k not in OWN_OPTIONS}
+        on_broker = self.dsn.startswith("amqp")
+        chosen = {"result_ttl": 0 if on_broker else RESULT_TTL_S} | self.options
+        chosen = {k: v for k, v in chosen.items() if k not in OWN_OPTIONS}
+        if chosen["result_ttl"] and "batch" not in chosen:
+            chosen.setdefault("keep_bodies", chosen["result_ttl"])  # the arguments of its tasks
+        self.supports_get_result = bool(chosen["result_ttl"])
         self.handler_options: HandlerOptions = chosen  # type: ignore[assignment]  # checked next
         try:
             _ = handler_policy(queue_of("default"), self.handler_options)  # whether they fit
@@ -63,14 +71,23 @@ class Backend(BaseTaskBackend):  # type: ignore[misc]  # Django has no types
             options["deliver_at"] = task.run_after.astimezone(UTC)
         road = sending_road(self)
         transaction = transaction_of(self.database, self.dsn)
-        if transaction is None:
-            receipt = road.send(queue_of(task.queue_name), body, **options)
-        else:
-            receipt = road.send_in(transaction, queue_of(task.queue_name), body, **options)
+        with told_without_worker(self):
+            if transaction is None:
+                receipt = road.send(queue_of(task.queue_name), body, **options)
+            else:
+                receipt = road.send_in(transaction, queue_of(task.queue_name), body, **options)
         object.__setattr__(result, "id", receipt.id)
         object.__setattr__(result, "enqueued_at", timezone.now())
         task_enqueued.send(type(self), task_result=result)
         return result
+
+    def get_result(self, result_id: str) -> Any:
+        """What became of a task, by its id, as long as that is kept (`result_ttl`)."""
+        if not self.supports_get_result:
+            return super().get_result(result_id)
+        road = sending_road(self)
+        with told_without_worker(self):
+            return read_result(road, self.alias, result_id)
 
     def validate_task(self, task: Any) -> None:
         """Check a task, also that a worker can find it by its name."""

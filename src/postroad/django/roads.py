@@ -3,12 +3,18 @@
 import atexit
 import os
 import threading
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
 from postroad import sync
 from postroad.app import Postroad
-from postroad.django.running import run_task
-from postroad.model.errors import BadInput
+from postroad.django.running import run_task, telling
+from postroad.model.errors import BadInput, NoOwner
+from postroad.verbs.parts import Parts
+
+PATIENCE_S: Final = 3.0
+"""So long a request of Django waits for a worker that is restarted."""
 
 _OPENING = threading.Lock()
 _OPEN: dict[tuple[int, str], sync.Postroad] = {}
@@ -29,6 +35,7 @@ def road_of(backend: Any) -> Postroad:
             'QUEUES: ["default"]'
         )
     road = Postroad(backend.dsn)
+    _ = road.around(telling)
     for name in sorted(backend.queues):
         _ = road.handler(queue_of(name), **backend.handler_options)(run_task)  # it has it now
     return road
@@ -41,13 +48,27 @@ def sending_road(backend: Any) -> sync.Postroad:
     with _OPENING:
         found = _OPEN.get((os.getpid(), dsn))
         if found is None:
-            found = sync.Postroad(dsn)
+            found = sync.Postroad(dsn, parts=Parts(patience_s=PATIENCE_S))
             for name in sorted(backend.queues):
                 _ = found.handler(queue_of(name), **backend.handler_options)(run_task)  # known now
-            found.open()
+            with told_without_worker(backend):
+                found.open()
             _OPEN[os.getpid(), dsn] = found
             atexit.register(_close, os.getpid(), dsn)
     return found
+
+
+@contextmanager
+def told_without_worker(backend: Any) -> Iterator[None]:
+    """Say in Django's words that nobody has the road's file open."""
+    try:
+        yield
+    except NoOwner as error:
+        raise NoOwner(
+            f"TASKS[{backend.alias!r}] is a road on SQLite ({backend.dsn}), whose file belongs to "
+            "its worker, and none runs: start `manage.py postroad worker`. On PostgreSQL tasks are "
+            "stored without one"
+        ) from error
 
 
 def _close(pid: int, dsn: str) -> None:

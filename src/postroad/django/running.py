@@ -1,7 +1,10 @@
 """Runs one of Django's tasks as a try of a message."""
 
+import asyncio
 import sys
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
 
 from django.apps import apps
 from django.conf import settings
@@ -21,6 +24,9 @@ from postroad.django.tasks import (
 from postroad.model.errors import Reject
 from postroad.transports.job import Message
 
+RUNNING_S: Final = 0.5
+"""A task that runs for so long is RUNNING; of shorter ones nobody is told, which costs nothing."""
+
 
 def run_task(message: Message[dict[str, Any]]) -> Any:
     """Run the task that a message names."""
@@ -29,6 +35,17 @@ def run_task(message: Message[dict[str, Any]]) -> Any:
         return _run(message)
     finally:
         close_old_connections()
+
+
+@asynccontextmanager
+async def telling(message: Message[Any]) -> AsyncIterator[None]:
+    """Have a task that runs for some time be seen as such by other processes."""
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(RUNNING_S, message.progress, 0)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _run(message: Message[dict[str, Any]]) -> Any:

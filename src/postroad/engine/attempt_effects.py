@@ -68,8 +68,7 @@ def with_kept(result: Result, policy: Policy, outcome: Outcome, road_ms: int) ->
     body_ms = (policy.keep_bodies_ms or road_ms) if delivered else 0
     if not body_ms and not policy.result_ttl_ms:
         return result
-    given = outcome.result if delivered else None
-    return replace(result, keep=Retention(body_ms, policy.result_ttl_ms, given))
+    return replace(result, keep=Retention(body_ms, policy.result_ttl_ms, outcome.result))
 
 
 def crash_suspect(lane: Lane, rung: Rung, message: Message, *, once: bool) -> AttemptEffects:

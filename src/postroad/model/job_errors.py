@@ -19,3 +19,5 @@ class JobFailed(PostroadError):
     state: str = ""
     reason: str = ""
     error: str = ""
+    traceback: str = ""
+    """That of the last try that raised, where its handler has a `result_ttl`."""

@@ -1,4 +1,4 @@
-"""What jobs give: results, and how far they have come."""
+"""What jobs give: results, what they raised, and how far they have come."""
 
 from enum import IntEnum
 
@@ -12,6 +12,11 @@ class OutputKind(IntEnum):
     result = 1
 
 
+def failure_kind(attempt: int) -> int:
+    """Below zero: what a try raised, by its number."""
+    return -attempt
+
+
 class RunningOutput(Struct, frozen=True):
     """The latest progress of a job that has not ended, and how many of its tries are recorded."""
 
@@ -23,10 +28,11 @@ class RunningOutput(Struct, frozen=True):
 
 
 class JobOutput(Struct, frozen=True):
-    """What a job gave, as JSON, and until when it is kept."""
+    """What a job gave, as JSON, and until when it is kept. `kind`: one of OutputKind, or that of a
+    failure."""
 
     id: int
-    kind: OutputKind
+    kind: int
     queue: int
     ends_at_ms: int
     body: bytes

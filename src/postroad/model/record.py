@@ -11,7 +11,7 @@ from postroad.model.block import Block
 from postroad.model.circuit import Circuit
 from postroad.model.decide import Move
 from postroad.model.entities import Lane, Message, Queue, Rung
-from postroad.model.job_output import JobOutput, OutputKind
+from postroad.model.job_output import JobOutput, OutputKind, failure_kind
 from postroad.model.outcome import Kind
 from postroad.model.states import NEVER, DeadReason
 from postroad.model.try_details import TryDetails
@@ -109,12 +109,23 @@ def kept_bodies(results: Sequence[Result], now_ms: int) -> list[tuple[int, int]]
 
 
 def kept_results(results: Sequence[Result], now_ms: int) -> list[JobOutput]:
-    """What handlers returned, as it is kept."""
+    """What handlers returned, and what they raised, as it is kept."""
     return [
-        JobOutput(r.message.id, OutputKind.result, r.message.queue, now_ms + k.result_ms, k.result)
+        JobOutput(r.message.id, _output_kind(r), r.message.queue, now_ms + k.result_ms, k.result)
         for r in results
         if (k := r.keep) and k.result is not None
     ]
+
+
+def _output_kind(result: Result) -> int:
+    if result.move is Move.deliver:
+        return OutputKind.result
+    return failure_kind(result.message.attempts + 1)
+
+
+def ends_of(results: Sequence[Result]) -> list[int]:
+    """Those that ended."""
+    return [r.message.id for r in results if r.move in ENDS]
 
 
 def ended_jobs(results: Sequence[Result]) -> list[int]:

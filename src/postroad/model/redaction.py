@@ -7,8 +7,10 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.errors import BadInput
+from postroad.model.outcome import Kind, Outcome
 
 HIDDEN: Final = "…"
 EACH: Final = "*"
@@ -66,8 +68,12 @@ class Redaction:
         content = self._content(name, body)
         if content is None:
             return body
-        hidden = reduce(_hidden, self._pointers(name), content)
+        hidden = self.content(name, content)
         return body if hidden == content else ENCODE(hidden)
+
+    def content(self, name: str, content: object) -> object:
+        """A body that was read from JSON, as it may be shown."""
+        return reduce(_hidden, self._pointers(name), content)
 
     def hides(self, name: str) -> bool:
         """Whether something of these bodies is not shown."""
@@ -79,8 +85,21 @@ class Redaction:
         if len(values) > VALUES_MAX:
             return HIDDEN
         for value in sorted(values, key=len, reverse=True):
-            text = text.replace(value, HIDDEN)
+            text = _without(text, value)
         return text
+
+    def outcome(self, name: str, body: bytes, outcome: Outcome) -> Outcome:
+        """What came of a try, without the hidden fields of its body: receivers repeat what they
+        were sent."""
+        if not self.hides(name):
+            return outcome
+        seen = outcome.details
+        if seen is not None:
+            seen = replace(seen, answer=self.answer(name, body, seen.answer))
+        error = self.text(name, body, outcome.error)
+        # The result of a failure is its traceback, which has the text as it was.
+        result = None if outcome.kind is Kind.failed else outcome.result
+        return replace(outcome, error=error, details=seen, result=result)
 
     def answer(self, name: str, body: bytes, answer: bytes) -> bytes:
         """The same for bytes."""
@@ -105,6 +124,16 @@ class Redaction:
         found = (value for pointer in pointers for value in _at(content, pointer))
         texts = (text for value in found for text in _told(value))
         return {text for text in texts if len(text) >= TELLING_CHARACTERS}
+
+
+def _without(text: str, value: str) -> str:
+    """A text without a value, also without its beginning where the text was cut."""
+    text = text.replace(value, HIDDEN)
+    rest = text.removesuffix(HIDDEN)
+    for at in range(max(0, len(rest) - len(value) + 1), len(rest) - TELLING_CHARACTERS + 1):
+        if value.startswith(rest[at:]):
+            return rest[:at] + HIDDEN
+    return text
 
 
 def _hidden(content: object, pointer: tuple[str, ...]) -> object:

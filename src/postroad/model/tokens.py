@@ -52,6 +52,17 @@ SCOPES_OF: Final = {
 }
 
 
+class TokenKind(StrEnum):
+    """What a token is for."""
+
+    program = "program"
+    """A program's, sent with each request."""
+    login = "login"
+    """In a login link: exchanged once for a session, and good for nothing else."""
+    session = "session"
+    """A person's, in the cookie of a browser."""
+
+
 class Token(Struct, frozen=True):
     """An access token without its secret. Tenant `*` may speak for every tenant."""
 
@@ -63,6 +74,7 @@ class Token(Struct, frozen=True):
     expires_at_ms: int | None = None
     role: Role | None = None
     """The role that it was made with; None when its scopes were named."""
+    kind: TokenKind = TokenKind.program
 
 
 class Caller(Struct, frozen=True):

@@ -18,3 +18,6 @@ class JobOutputs(Protocol):
 
     async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
         """Of so many of the latest reports of progress, those of jobs that have not ended."""
+
+    async def failures_of(self, tenant: str | None, number: int) -> list[bytes]:
+        """What the tries of a job raised, the first one first, as long as it is kept."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
-from postroad.model.tokens import Token
+from postroad.model.tokens import Token, TokenKind
 
 
 @runtime_checkable
@@ -15,8 +15,13 @@ class Tokens(Protocol):
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """Return the token of that id, with its hash."""
 
-    async def token_page(self, tenant: str | None) -> list[Token]:
-        """List a tenant's tokens, or all of them (None), the oldest first."""
+    async def token_page(
+        self, tenant: str | None, kind: TokenKind = TokenKind.program
+    ) -> list[Token]:
+        """List a tenant's tokens of a kind, or those of all tenants (None), the oldest first."""
 
     async def token_drop(self, tenant: str | None, identity: str) -> bool:
         """Delete a token; False when there is none of that id, or it is another tenant's."""
+
+    async def token_sweep(self, now_ms: int) -> None:
+        """Delete logins and sessions whose time is over."""

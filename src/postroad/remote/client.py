@@ -30,8 +30,6 @@ from postroad.version import VERSION
 
 TIMEOUT_S: Final = 60.0
 """So long an answer may take: a cancel waits for 40 s at most."""
-PATIENCE_S: Final = 30.0
-"""So long a request that is safe to repeat is repeated, and any while nobody takes it."""
 OPEN_S: Final = 5.0
 FIRST_PAUSE_S: Final = 0.05
 PAUSE_MAX_S: Final = 2.0
@@ -53,11 +51,20 @@ class ServerAbout(Struct, frozen=True):
 class RemoteClient:
     """A client of one server, while its road is open."""
 
-    def __init__(self, address: RoadAddress, token: str, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self,
+        address: RoadAddress,
+        token: str,
+        clock: Clock,
+        chance: Chance,
+        patience_s: float = 30.0,
+    ) -> None:
         self.name = address.name
         self._lines = HttpLines(address)
         self._token = token
         self.clock = clock
+        self.patience_s = patience_s
+        """So long a request that is safe to repeat is repeated, and any while nobody takes it."""
         self._chance = chance
         self._facts: ServerAbout | None = None
         self._room: asyncio.Semaphore | None = None
@@ -72,7 +79,9 @@ class RemoteClient:
         token."""
         self._room = asyncio.Semaphore(AT_ONCE)
         try:
-            answer = await self.ask(ApiRequest("GET", "/v1/about"), patience_s=OPEN_S)
+            answer = await self.ask(
+                ApiRequest("GET", "/v1/about"), patience_s=min(OPEN_S, self.patience_s)
+            )
             self._facts = self._known(self.read(answer.content, ServerAbout))
         except BaseException:
             self.close()
@@ -92,12 +101,12 @@ class RemoteClient:
         self._lines.close()
 
     async def ask(
-        self, asked: ApiRequest, *, again: bool = False, patience_s: float = PATIENCE_S
+        self, asked: ApiRequest, *, again: bool = False, patience_s: float | None = None
     ) -> ApiAnswer:
         """Make a request, and return the answer if it is a good one; else raise the error that it
         stands for. `again`: it may be repeated though it may have been done. Reading may always."""
         again = again or asked.method == "GET"
-        until_s = self.clock.steady_s() + patience_s
+        until_s = self.clock.steady_s() + (self.patience_s if patience_s is None else patience_s)
         pause_s = FIRST_PAUSE_S
         while True:
             try:

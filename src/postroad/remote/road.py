@@ -53,7 +53,9 @@ class RemoteRoad(Postroad):
         token = check_token(token, self.dsn)
         clock = parts.clock or SystemClock()
         chance = parts.chance or system_chance()
-        client = self._client = RemoteClient(read_address(self.dsn), token, clock, chance)
+        client = self._client = RemoteClient(
+            read_address(self.dsn), token, clock, chance, parts.patience_s
+        )
         self._remote = RemoteSending(client, clock)
         self.registry = Registry(HandlerTransport(FailureLog(make_log(), clock)), self, clock)
         self._controls = remote_group(Controls, tables.CONTROLS, client)

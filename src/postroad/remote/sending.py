@@ -26,7 +26,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.entropy import secret_bytes
 from postroad.remote.api_request import ApiAnswer, ApiRequest
 from postroad.remote.calls import lines_of
-from postroad.remote.client import NDJSON, PATIENCE_S, RemoteClient
+from postroad.remote.client import NDJSON, RemoteClient
 from postroad.verbs.receipts import JobReads, Receipt, SentReceipt
 from postroad.verbs.sending import Sends, with_trace
 
@@ -102,17 +102,22 @@ class RemoteSending:
             for places in _parts(asked, left):
                 said |= await self._batch(asked, places)
             passed_s = self._clock.steady_s() - began_s
-            left = [n for n in left if _again(asked[n], said[n], passed_s)]
+            left = [n for n in left if self._again(asked[n], said[n], passed_s)]
             if left:
                 await self._clock.sleep(PAUSE_S)
         return [said[n] for n in range(len(asked))]
 
     async def _ask(self, request: ApiRequest, sends: Sequence[Send]) -> ApiAnswer:
         """Store these, and ask again while that stores none of them twice."""
-        while_s = min(map(_repeatable_s, sends))
+        patience_s = self._client.patience_s
+        while_s = min(_repeatable_s(send, patience_s) for send in sends)
         again = while_s > 0
-        patience_s = while_s if again else PATIENCE_S
-        return await self._client.ask(request, again=again, patience_s=patience_s)
+        asked_s = while_s if again else patience_s
+        return await self._client.ask(request, again=again, patience_s=asked_s)
+
+    def _again(self, send: Send, said: Receipt | PostroadError, passed_s: float) -> bool:
+        """Whether one is sent again that got this answer: it may be stored, or not."""
+        return isinstance(said, AWAY) and passed_s < _repeatable_s(send, self._client.patience_s)
 
     async def _batch(
         self, asked: Sequence[Send], places: Sequence[int]
@@ -162,14 +167,9 @@ def _with_own_key(send: Send) -> Send:
     return structs.replace(send, key=f"{OWN}{secret_bytes(12).hex()}")
 
 
-def _repeatable_s(send: Send) -> float:
+def _repeatable_s(send: Send, patience_s: float) -> float:
     """So long a send may be repeated that may be stored: one that replaces until it is due."""
-    return min(PATIENCE_S, seconds_of(send.delay) - MARGIN_S) if send.replace else PATIENCE_S
-
-
-def _again(send: Send, said: Receipt | PostroadError, passed_s: float) -> bool:
-    """Whether one is sent again that got this answer: it may be stored, or not."""
-    return isinstance(said, AWAY) and passed_s < _repeatable_s(send)
+    return min(patience_s, seconds_of(send.delay) - MARGIN_S) if send.replace else patience_s
 
 
 def _parts(asked: Sequence[Send], places: Sequence[int]) -> Iterator[list[int]]:

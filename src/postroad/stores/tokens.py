@@ -1,7 +1,7 @@
 """Access tokens: only a hash of each is kept."""
 
 from postroad.model.states import NEVER
-from postroad.model.tokens import Role, Scope, Token
+from postroad.model.tokens import Role, Scope, Token, TokenKind
 from postroad.stores.statements import Row, Statements
 
 
@@ -12,26 +12,33 @@ class TokenTable(Statements):
         """Store a new token."""
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
         whose = (token.id, token.tenant, token.name)
-        values = (*whose, scopes, digest, token.created_at_ms, until_ms, token.role or "")
+        times = (token.created_at_ms, until_ms)
+        values = (*whose, scopes, digest, *times, token.role or "", token.kind)
         await self.execute("tokens", "token_insert", *values)
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """The token of that id, with its hash."""
         row = await self.first("tokens", "token_find", identity)
-        return (_token(row[:7]), row[7]) if row else None
+        return (_token(row[:8]), row[8]) if row else None
 
-    async def token_page(self, tenant: str | None) -> list[Token]:
-        """A tenant's tokens, or all of them."""
-        return [_token(row) for row in await self.select("tokens", "token_page", tenant)]
+    async def token_page(
+        self, tenant: str | None, kind: TokenKind = TokenKind.program
+    ) -> list[Token]:
+        """A tenant's tokens of a kind, or those of all tenants."""
+        return [_token(row) for row in await self.select("tokens", "token_page", tenant, kind)]
 
     async def token_drop(self, tenant: str | None, identity: str) -> bool:
         """Delete it."""
         return await self.changes("tokens", "token_delete", tenant, identity)
 
+    async def token_sweep(self, now_ms: int) -> None:
+        """Delete logins and sessions whose time is over."""
+        await self.execute("tokens", "token_sweep", now_ms)
+
 
 def _token(row: Row) -> Token:
-    identity, tenant, name, scopes, created_ms, expires_ms, role = row
+    identity, tenant, name, scopes, created_ms, expires_ms, role, kind = row
     kinds = tuple(Scope(scope) for scope in scopes.split())
     until_ms = expires_ms if expires_ms < NEVER else None
     named = Role(role) if role else None
-    return Token(identity, tenant, name, kinds, created_ms, until_ms, named)
+    return Token(identity, tenant, name, kinds, created_ms, until_ms, named, TokenKind(kind))

@@ -182,9 +182,11 @@ def _address(folder: int, window: Path) -> str:
 
 
 def _nobody(road: Path) -> NoOwner:
+    missing = "" if road.exists() else " (there is no such file yet)"
     return NoOwner(
-        f"no process answers for {road}: start the program that owns it, or open the file itself "
-        f"as sqlite:///{road}; one with Settings(window=False) cannot be asked"
+        f"no process answers for {road}{missing}: a SQLite road belongs to one process, its "
+        "worker. Start that one (`postroad up`, `postroad worker`, or a program that runs it), or "
+        f"open the file itself as sqlite:///{road}; one with Settings(window=False) cannot be asked"
     )
 
 

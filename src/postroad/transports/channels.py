@@ -12,6 +12,7 @@ from postroad.model.errors import BadInput, BadKey, PostroadError, StoreError
 from postroad.model.foreign import error_text
 from postroad.model.outcome import Outcome, ProviderAnswer, refused, unknown, unreachable
 from postroad.model.recipients import lane_of, queue_name, read_queue_name, recipient_in
+from postroad.model.redaction import Redaction
 from postroad.ports.channel import Channel, ChecksRecipient, HasSites
 from postroad.ports.transport import HearsCuts, Prepares, Session
 from postroad.transports.credential_cache import CredentialCache
@@ -27,9 +28,14 @@ class ChannelTransport:
     shards = 1
 
     def __init__(
-        self, channel: Channel, credentials: CredentialCache, gate: SuppressionGate
+        self,
+        channel: Channel,
+        credentials: CredentialCache,
+        gate: SuppressionGate,
+        redaction: Redaction,
     ) -> None:
         self.channel = channel
+        self._redaction = redaction
         self.name = channel.name
         self._credentials = credentials
         self._gate = gate
@@ -52,7 +58,8 @@ class ChannelTransport:
 
     async def open(self, lane: LaneKey) -> "ChannelSession":
         """Open a session. The credential is read at its first send."""
-        return ChannelSession(self.channel, lane, self._credentials, self._gate)
+        known = (self._credentials, self._gate, self._redaction)
+        return ChannelSession(self.channel, lane, *known)
 
     def spec(self, tenant: str, credential: str, site: str = "") -> QueueSpec:
         """How the queue of a credential's messages is made."""
@@ -111,8 +118,10 @@ class ChannelSession:
         lane: LaneKey,
         credentials: CredentialCache,
         gate: SuppressionGate,
+        redaction: Redaction,
     ) -> None:
         self._channel = channel
+        self._redaction = redaction
         self._lane = lane
         self._credentials = credentials
         self._gate = gate
@@ -129,7 +138,8 @@ class ChannelSession:
             return _not_sent(error)
         here.in_flight += 1
         try:
-            return await here.session.send(queue, message)
+            outcome = await here.session.send(queue, message)
+            return self._redaction.outcome(queue.name, message.body, outcome)
         finally:
             here.in_flight -= 1
             if here.replaced and not here.in_flight:

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from msgspec.structs import replace
-
 from postroad.model.entities import Message
 from postroad.model.foreign import CHARACTERS_MAX, error_text
 from postroad.model.ids import to_text
@@ -25,10 +23,7 @@ class FailureLog:
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
         """What came of a try, without the fields of its body that are not shown."""
-        if not outcome.error or not self._redaction.hides(queue):
-            return outcome
-        error = self._redaction.text(queue, message.body, outcome.error)
-        return replace(outcome, error=error)
+        return self._redaction.outcome(queue, message.body, outcome)
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""

@@ -30,7 +30,7 @@ from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
 from postroad.transports.job import Job, Reads, Reports, is_async, plain
-from postroad.transports.job_result import with_result
+from postroad.transports.job_result import with_failure, with_result
 from postroad.transports.threads import Calls, Threads
 
 if TYPE_CHECKING:
@@ -209,6 +209,8 @@ class HandlerSession:
             return self._shown(queue, message, later(STOPPED, after_ms=0))
         self._failure_log.raised(queue.name, message, error)
         said = failed(f"{type(error).__name__}: {error_text(error)}")
+        if self._keeps_results:
+            said = with_failure(said, error, message.attempts + 1)
         return self._shown(queue, message, said)
 
     def _shown(self, queue: Queue, message: Message, outcome: Outcome) -> Outcome:

@@ -29,6 +29,7 @@ from postroad.model.outcome import (
     unknown,
     unreachable,
 )
+from postroad.model.redaction import Redaction
 from postroad.ports.transport import Reopened
 from postroad.transports.named_hubs import HubPlace, NamedHub, OwnHub
 from postroad.transports.webhook.resolving import Resolve, SystemResolver
@@ -56,7 +57,9 @@ class HubTransport:
         deny: Sequence[str] = (),
         resolve: Resolve | None = None,
         owner_of: OwnerOf | None = None,
+        redaction: Redaction | None = None,
     ) -> None:
+        self._redaction = redaction or Redaction()
         resolve = resolve or SystemResolver()
         self._hubs: dict[str, HubPlace] = {hub.server: NamedHub(hub, deny, resolve) for hub in hubs}
         self._owner_of = owner_of
@@ -131,7 +134,7 @@ class HubTransport:
         if connection is None:
             connection = self._connections[lane.server] = HubConnection(hub, self._tell)
         connection.sessions += 1
-        return HubSession(connection, self._left)
+        return HubSession(connection, self._left, self._redaction)
 
     def _tell(self, connection: "HubConnection", mailbox: str, places: set[Place]) -> None:
         for tenant, queue in sorted(places):
@@ -210,13 +213,21 @@ class HubSession:
     """Sends to the mailboxes of one hub."""
 
     def __init__(
-        self, connection: HubConnection, left: Callable[[HubConnection], Awaitable[None]]
+        self,
+        connection: HubConnection,
+        left: Callable[[HubConnection], Awaitable[None]],
+        redaction: Redaction,
     ) -> None:
         self._connection = connection
+        self._redaction = redaction
         self._left = left
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Send one message into its mailbox, and return the outcome."""
+        outcome = await self._try(queue, message)
+        return self._redaction.outcome(queue.name, message.body, outcome)
+
+    async def _try(self, queue: Queue, message: Message) -> Outcome:
         mailbox = queue.name.rpartition("/")[2]
         token = self._connection.hub.token(mailbox)
         try:

@@ -1,12 +1,37 @@
-"""What a handler returns, where it is kept."""
+"""What a handler returns or raises, where that is kept."""
 
+from traceback import format_exception
 from typing import Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.bodies import encode_body
 from postroad.model.errors import BadBody
 from postroad.model.outcome import Kind, Outcome, rejected
 
 RESULT_BYTES_MAX: Final = 1 << 20
+FRAMES_MAX: Final = 50
+TRACEBACK_CHARACTERS_MAX: Final = 20_000
+
+
+class JobFailure(Struct, frozen=True):
+    """What a try raised: the path of its class, and the traceback."""
+
+    type: str
+    traceback: str
+    attempt: int = 0
+    """Which try it was, from 1."""
+
+
+def with_failure(outcome: Outcome, error: Exception, attempt: int) -> Outcome:
+    """An outcome that has what was raised with it, where results are kept."""
+    kind = type(error)
+    trace = "".join(format_exception(error, limit=-FRAMES_MAX))[-TRACEBACK_CHARACTERS_MAX:]
+    told = trace.encode(errors="replace").decode()  # half a character cannot be stored
+    failure = JobFailure(f"{kind.__module__}.{kind.__qualname__}", told, attempt)
+    return replace(outcome, result=msgspec.json.encode(failure))
 
 
 def with_result(handler: str, answer: object) -> Outcome:

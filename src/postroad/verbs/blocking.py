@@ -26,6 +26,7 @@ from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import SentReceipt
 from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.rules import RuleAdmin
+from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tenants import TenantAdmin
 from postroad.verbs.timetables import TimetableVerbs
@@ -148,6 +149,13 @@ class BlockingTokens(Verbs):
 
     make, list = blocking(TokenAdmin.make), blocking(TokenAdmin.list)
     revoke, who = blocking(TokenAdmin.revoke), blocking(TokenAdmin.who)
+
+
+class BlockingSessions(Verbs):
+    """Make login links, list and end the sessions of people."""
+
+    login, open = blocking(SessionAdmin.login), blocking(SessionAdmin.open)
+    list, end = blocking(SessionAdmin.list), blocking(SessionAdmin.end)
 
 
 class BlockingTenants(Verbs):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from postroad.campaigns.sender import SenderDeps
+from postroad.campaigns.job_run import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
 from postroad.model.bounce_address import read_bounces
 from postroad.model.entities import Queue
@@ -14,6 +14,7 @@ from postroad.model.keyring import KeyRing
 from postroad.model.mail_links import MailLinks
 from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
+from postroad.model.redaction import Redaction
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.pacing.pacer import Pacer
@@ -59,6 +60,7 @@ class CampaignService:
         log: Log,
         allowance: Allowance,
         mail: MailSettings,
+        redaction: Redaction,
     ) -> None:
         self._road = road
         self._log = log
@@ -72,7 +74,8 @@ class CampaignService:
         cache = CredentialCache(self.store, ring, road.clock, defaults)
         self.windows = {one.name: one.window for one in channels if isinstance(one, HasWindow)}
         gate = SuppressionGate(road, road.clock, log)
-        self.channels = {one.name: ChannelTransport(one, cache, gate) for one in channels}
+        known = (cache, gate, redaction)
+        self.channels = {one.name: ChannelTransport(one, *known) for one in channels}
         self.addressing = Addressing(self.channels.values())
         self._repeats = [one.name for one in channels if one.calls_max > 1]
         self.credentials = CredentialAdmin(self.store, road, ring, self.channels, cache)
@@ -119,7 +122,7 @@ class CampaignService:
         road, log = self._road, self._log
         await self._reopen()
         deps = SenderDeps(self.store, road, pace, figures, road.clock, log, rules, owner, drain_s)
-        worker = CampaignWorker(deps, self.credentials.session, self._repeats)
+        worker = CampaignWorker(deps, self.credentials, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")
         try:

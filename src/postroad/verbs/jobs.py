@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,15 +20,19 @@ from postroad.model.facts import MessageFacts
 from postroad.model.ids import to_number, to_text
 from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.job_output import OutputKind
+from postroad.model.outcome import Kind
 from postroad.model.states import State
 from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.store import Store
 from postroad.transports.job_progress import Progress
+from postroad.transports.job_result import JobFailure
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
 LOOK_S: Final = 5.0
 """Who waits looks again after so long: a ring may be lost, and not every end is rung for."""
+SOON_S: Final = 0.25
+"""The second look: the message may have ended before another process knew that it is waited for."""
 LOOK_DEAF_S: Final = 1.0
 """The same while the bell is down."""
 LOOKED_AT: Final = 2_000
@@ -51,8 +56,10 @@ class JobEnd(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     progress: Progress | None = None
     """How far it said last that it had come, while that is kept: a day."""
+    failures: tuple[JobFailure, ...] = ()
+    """What its tries raised, as long as that is kept."""
     hidden: str = ""
-    """Why the result and the note of the progress are left out."""
+    """Why the result, the failures and the note of the progress are left out."""
 
     @property
     def ended(self) -> bool:
@@ -92,13 +99,16 @@ class JobVerbs:
         clock, number = self._store.clock, to_number(id)
         until_s = clock.steady_s() + wait_s(timeout)
         with self._store.bell.waiting(number) as rung:
+            look_s = SOON_S
             while True:
                 rung.clear()
                 found = await self._look(id, number, tenant)
                 left_s = until_s - clock.steady_s()
                 if found.ended or left_s <= 0:
                     return found
-                await self._pause(rung, left_s)
+                self._store.bell.want(number)
+                await self._pause(rung, min(left_s, look_s))
+                look_s = LOOK_S
 
     async def result(
         self,
@@ -129,8 +139,8 @@ class JobVerbs:
 
     async def _pause(self, rung: asyncio.Event, left_s: float) -> None:
         """Wait for the bell, at most so long."""
-        look_s = LOOK_S if self._store.bell.alive else LOOK_DEAF_S
-        timer = self._store.clock.later(round(min(left_s, look_s) * 1000) + 1, rung.set)
+        look_s = left_s if self._store.bell.alive else min(left_s, LOOK_DEAF_S)
+        timer = self._store.clock.later(round(look_s * 1000) + 1, rung.set)
         try:
             # Either way the store is asked again.
             _ = await rung.wait()
@@ -146,18 +156,15 @@ class JobVerbs:
         come = None if said is None else msgspec.json.decode(said, type=Progress)
         if facts is None:
             raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
-        ended = facts.ended
+        failures = await _failures(store, tenant, facts)
+        told, ended = partial(JobEnd, id, facts.queue.name, failures=failures), facts.ended
         if ended is None:
-            return JobEnd(id, facts.queue.name, self._on_its_way(facts, come), progress=come)
+            return told(self._on_its_way(facts, come), progress=come)
         if ended.state is State.delivered:
             body = await store.output_of(tenant, number, OutputKind.result)
             given = None if body is None else msgspec.json.decode(body)
-            return JobEnd(
-                id, facts.queue.name, State.delivered, body is not None, given, progress=come
-            )
-        return JobEnd(
-            id, facts.queue.name, ended.state, reason=ended.reason or "", error=_last_error(facts)
-        )
+            return told(State.delivered, body is not None, given, progress=come)
+        return told(ended.state, reason=ended.reason or "", error=_last_error(facts))
 
     def _on_its_way(self, facts: MessageFacts, come: Progress | None) -> State:
         """A try of another process is known by what it told."""
@@ -177,6 +184,7 @@ def result_of(end: JobEnd) -> Any:
         said = f": {end.error}" if end.error else ""
         failed = JobFailed(f"{end.id} of {end.queue!r} is {end.state}{why}{said}")
         failed.state, failed.reason, failed.error = end.state, end.reason, end.error
+        failed.traceback = end.failures[-1].traceback if end.failures else ""
         raise failed
     if end.hidden:
         raise Forbidden(end.hidden)
@@ -194,6 +202,13 @@ def wait_s(timeout: Duration | None) -> float:
     if not seconds >= 0:
         raise BadInput(f"timeout={timeout!r}: give seconds or a timedelta, not a negative one")
     return min(seconds, CENTURY_S)
+
+
+async def _failures(store: JobOutputs, tenant: str, facts: MessageFacts) -> tuple[JobFailure, ...]:
+    if not any(each.outcome is Kind.failed for each in facts.tries):
+        return ()
+    kept = await store.failures_of(tenant, facts.id)
+    return tuple(msgspec.json.decode(one, type=JobFailure) for one in kept)
 
 
 def _last_error(facts: MessageFacts) -> str:

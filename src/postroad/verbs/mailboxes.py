@@ -16,6 +16,7 @@ from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, NoHubHere, UnknownMailbox
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import Box, HubLimits
+from postroad.model.redaction import Redaction
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 from postroad.ports.store import Store
@@ -31,17 +32,21 @@ Seconds = Annotated[int, Meta(ge=1, le=31_536_000)]
 
 
 def hub_transport(
-    store: Store, hubs: Sequence[KnownHub], deny: Sequence[str], resolve: Resolve | None
+    store: Store,
+    hubs: Sequence[KnownHub],
+    deny: Sequence[str],
+    resolve: Resolve | None,
+    redaction: Redaction,
 ) -> HubTransport:
     """The transport to hubs; it knows the tenants of the mailboxes in this store."""
     if not isinstance(store, Mailboxes):
-        return HubTransport(hubs, deny=deny, resolve=resolve)
+        return HubTransport(hubs, deny=deny, resolve=resolve, redaction=redaction)
 
     async def owner_of(name: str) -> str | None:
         box = await store.box_find(name)
         return box.tenant if box is not None else None
 
-    return HubTransport(hubs, deny=deny, resolve=resolve, owner_of=owner_of)
+    return HubTransport(hubs, deny=deny, resolve=resolve, owner_of=owner_of, redaction=redaction)
 
 
 class NewMailbox(Struct, frozen=True):

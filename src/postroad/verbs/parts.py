@@ -22,3 +22,5 @@ class Parts(Struct, frozen=True):
     threads: Callable[[str, int], Calls] = Threads
     resolve: Resolve | None = None
     names: DnsResolver | None = None
+    patience_s: float = 30.0
+    """How long a road that another process serves waits for that one to come back."""

@@ -9,6 +9,8 @@ from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
 from postroad.model.privacy import Erasure, Subject
+from postroad.model.redaction import Redaction
+from postroad.ports.privacy import Exported
 from postroad.ports.store import Store
 from postroad.stores.exported_rows import EXPORTS
 from postroad.verbs.addressing import Addressing
@@ -19,6 +21,8 @@ from postroad.verbs.tokens import check_tenant
 
 PAGE: Final = 500
 LOOK_S: Final = 0.1
+NAMED_BY: Final = ("queue", "type", "mailbox")
+"""The columns that say which rules of redaction a body has."""
 
 
 @bounded
@@ -26,7 +30,14 @@ class PrivacyVerbs:
     """Export or erase all that is stored about a tenant, or about one recipient of it: the name of
     a queue (a URL), a recipient of messages or campaigns (a number, a mail address), a mailbox."""
 
-    def __init__(self, store: Store, work: ErasureWork, addressing: Addressing) -> None:
+    def __init__(
+        self,
+        store: Store,
+        work: ErasureWork,
+        addressing: Addressing,
+        redaction: Redaction | None = None,
+    ) -> None:
+        self._redaction = redaction or Redaction()
         self._store = store
         self._addressing = addressing
         self._work = work
@@ -65,16 +76,26 @@ class PrivacyVerbs:
     async def export(
         self, *, tenant: str | None = None, recipient: str | None = None
     ) -> AsyncIterator[bytes]:
-        """Export the same as NDJSON, a page in each piece; secrets are left out. What moves
-        meanwhile, from waiting to delivered for example, may be in it twice."""
+        """Export the same as NDJSON, a page in each piece, without secrets and without the fields
+        that are redacted. What moves meanwhile, from waiting to delivered for example, may be in it
+        twice."""
         subject = self._meant(tenant, recipient)
         for kind in EXPORTS:
             after: tuple[int, int] | None = (0, 0)
             while after is not None:
                 rows, after = await self._store.export_page(kind, subject, after, PAGE)
-                lines = [{"kind": kind, "tenant": subject.tenant, **row} for row in rows]
+                about = {"kind": kind, "tenant": subject.tenant}
+                lines = [about | self._redacted(row) for row in rows]
                 if lines:
                     yield msgspec.json.Encoder().encode_lines(lines)
+
+    def _redacted(self, row: Exported) -> Exported:
+        """A row without the fields of its body that are not shown, by its queue, its mailbox or
+        the type of its event."""
+        if "body" not in row or not self._redaction:
+            return row
+        name = next((str(row[each]) for each in NAMED_BY if each in row), "")
+        return row | {"body": self._redaction.content(name, row["body"])}
 
 
 def meant(tenant: str | None, recipient: str | None) -> Subject:

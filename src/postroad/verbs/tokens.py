@@ -16,6 +16,7 @@ from postroad.model.tokens import (
     Role,
     Scope,
     Token,
+    TokenKind,
     digest,
     identity_of,
     write,
@@ -89,17 +90,22 @@ class TokenAdmin:
 
     async def who(self, text: str) -> Caller | None:
         """The holder of a token; None if it is unknown, revoked or expired."""
-        identity = identity_of(text)
-        found = await self._store.token_find(identity) if identity else None
-        if found is None or not compare_digest(found[1], digest(text)):
+        token = await find_token(self._store, text)
+        if token is None or token.kind is TokenKind.login:
             return None
-        token = found[0]
         if token.expires_at_ms is not None and token.expires_at_ms <= self._clock.now_ms():
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
         scopes, until_ms = frozenset(token.scopes), token.expires_at_ms
         return Caller(tenant, scopes, token.id, every, until_ms, token.name)
+
+
+async def find_token(store: Tokens, text: str) -> Token | None:
+    """The token of this text; None if there is none."""
+    identity = identity_of(text)
+    found = await store.token_find(identity) if identity else None
+    return found[0] if found and compare_digest(found[1], digest(text)) else None
 
 
 def check_rank(

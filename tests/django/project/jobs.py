@@ -1,6 +1,7 @@
 """Tasks of the project. What they did is in a file."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,17 @@ def told(context: Any, text: str) -> None:
     note(f"told {text} {context.attempt} {context.task_result.id}")
     if context.attempt == 1:
         raise ValueError("not yet")
+
+
+@task()  # type: ignore[untyped-decorator]
+def refuse(text: str) -> None:
+    """A task that always fails."""
+    raise KeyError(text)
+
+
+@task()  # type: ignore[untyped-decorator]
+def slow(file: str) -> str:
+    """A task that runs until a file is there."""
+    while not Path(file).exists():
+        time.sleep(0.02)
+    return "at last"

@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 
 import django
 
+from postroad import Exponential
+
 _DATABASE = urlsplit(os.environ.get("SHOP_DATABASE", ""))
 SECRET_KEY = "only for tests"
 USE_TZ = True
@@ -32,6 +34,8 @@ else:
     }
 DATABASES["other"] = {"ENGINE": "django.db.backends.dummy"}
 _OPTIONS: dict[str, object] = {"retries": 1, "timeout": 30}
+if os.environ.get("SHOP_SOON"):
+    _OPTIONS = {"ladder": Exponential(retries=1, base_ms=20), "timeout": 30}
 if os.environ.get("SHOP_ROAD"):
     _OPTIONS["dsn"] = os.environ["SHOP_ROAD"]
 TASKS = {

@@ -13,7 +13,7 @@ from postroad.api.routing import fetch
 from postroad.model.tokens import Scope
 from postroad.verbs.jobs import JobEnd, RunningJob
 
-RESULT_HIDDEN: Final = "results and notes are shown to tokens with the scope 'bodies'"
+RESULT_HIDDEN: Final = "results, tracebacks and notes are shown to tokens with the scope 'bodies'"
 
 
 @fetch("/v1/messages/{id}/result", scope=Scope.read)
@@ -32,9 +32,9 @@ async def result(
 def _without_bodies(end: JobEnd) -> JobEnd:
     """What is told to those who may not see bodies: neither the result nor what the job noted."""
     progress = end.progress and replace(end.progress, note="")
-    if not end.kept and progress == end.progress:
+    if not end.kept and not end.failures and progress == end.progress:
         return end
-    return replace(end, result=None, progress=progress, hidden=RESULT_HIDDEN)
+    return replace(end, result=None, failures=(), progress=progress, hidden=RESULT_HIDDEN)
 
 
 @fetch("/v1/jobs", scope=Scope.read)

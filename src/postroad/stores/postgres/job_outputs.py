@@ -27,6 +27,12 @@ class PostgresJobOutputs(PostgresBase):
         rows = await self._side.rows("jobs", "outputs_of_running", (tenant, looked_at))
         return [RunningOutput(*row) for row in rows]
 
+    async def failures_of(self, tenant: str | None, number: int) -> list[bytes]:
+        """What the tries of a job raised, the first one first, as long as it is kept."""
+        self._check_open()
+        rows = await self._side.rows("jobs", "failures_of", (tenant, number))
+        return [row[0] for row in rows]
+
 
 def output_columns(outputs: Sequence[JobOutput]) -> tuple[list[object], ...]:
     """The columns of `outputs_put`; none where there is nothing to put."""

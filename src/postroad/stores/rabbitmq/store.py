@@ -154,6 +154,11 @@ class RabbitControl(RabbitBase):
         await self.state.pause_lane(lane, paused=paused)
         await self._lane_changed(lane)
 
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        await self.state.hold_lane(lane, until_ms, reason)
+        await self._lane_changed(lane)
+
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.state.unblock_lane(lane)
@@ -285,6 +290,7 @@ class RabbitStore(
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.token_sweep = state.token_sweep
         self.tenant_add, self.tenant_limit = state.tenant_add, state.tenant_limit
         self.tenant_find, self.tenant_page = state.tenant_find, state.tenant_page
         self.tenant_own = state.tenant_own

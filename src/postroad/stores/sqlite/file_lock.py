@@ -36,7 +36,7 @@ class FileLock:
             raise RoadInUse(
                 f"{self._path.with_suffix('')} is open in process {holder}: one process at a time "
                 "may own a SQLite road; stop that one, send through it (its HTTP API, `postroad "
-                "send`), or use PostgreSQL for several"
+                f"send`), or use PostgreSQL for several{_twice(holder)}"
             ) from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, str(os.getpid()).encode(), 0)
@@ -46,3 +46,14 @@ class FileLock:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def _twice(holder: str) -> str:
+    """What to do where a program's own parent has the road: reloaders import a program twice."""
+    if holder != str(os.getppid()):
+        return ""
+    return (
+        ". That process has started this one, as the reloaders of web servers do (`flask run "
+        "--debug`), which import the program in both: open the road in the second one alone (in "
+        "Flask, if werkzeug.serving.is_running_from_reloader())"
+    )

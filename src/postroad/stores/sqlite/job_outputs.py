@@ -27,3 +27,9 @@ class SqliteJobOutputs(SqliteBase):
         asked = (tenant, self.clock.now_ms(), looked_at)
         rows = await self.read("jobs", lambda db: db.all("outputs_of_running", *asked))
         return [RunningOutput(*row) for row in rows]
+
+    async def failures_of(self, tenant: str | None, number: int) -> list[bytes]:
+        """What the tries of a job raised, the first one first, as long as it is kept."""
+        asked = (tenant, number, self.clock.now_ms())
+        rows = await self.read("jobs", lambda db: db.all("failures_of", *asked))
+        return [row[0] for row in rows]

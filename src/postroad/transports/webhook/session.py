@@ -111,19 +111,17 @@ class WebhookSession:
     async def _redacted(self, outcome: Outcome, queue: Queue, message: Message) -> Outcome:
         """What came of a try, without the fields of its body that are not shown: receivers repeat
         what they were sent."""
-        name, bodies = queue.name, self._endpoints.bodies
+        names, bodies = [queue.name], self._endpoints.bodies
         if message.headers.startswith(EVENT_MARK):
             try:
                 whole = await bodies.whole(message)
             except StoreError:  # then nothing was sent
                 return outcome
-            name, message = bodies.origin(message).type, whole or message
-        error = self._redaction.text(name, message.body, outcome.error)
-        outcome = replace(outcome, error=error)
-        if (seen := outcome.details) is None:
-            return outcome
-        answer = self._redaction.answer(name, message.body, seen.answer)
-        return replace(outcome, details=replace(seen, answer=answer))
+            names.append(bodies.origin(message).type)
+            message = whole or message
+        for name in names:
+            outcome = self._redaction.outcome(name, message.body, outcome)
+        return outcome
 
     async def _try(self, queue: Queue, message: Message) -> Outcome:
         """Make one request, at the first address that accepts the connection."""

@@ -21,3 +21,8 @@ select t.id, q.tenant, q.name, m.attempts, t.body from told t
   join postroad.message m on m.id = t.id join postroad.queue q on q.id = t.queue_id
  where $1::text is null or q.tenant = $1
  order by t.ends_at desc
+
+-- name: failures_of
+-- What the tries of one job raised, the first one first.
+select o.body from postroad.job_output o join postroad.queue q on q.id = o.queue_id
+ where o.id = $2 and o.kind < 0 and o.ends_at > postroad.now_ms() and ($1::text is null or q.tenant = $1) order by o.kind desc

@@ -63,7 +63,7 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
 with next as materialized (select * from job_output where (id, kind) > (?3, ?4) order by id, kind limit ?5)
 select n.id as k1, n.kind as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
         or n.id in (select message_id from message_recipient where recipient = ?2)), false) as meant, n.id, q.name as queue,
-       case n.kind when 0 then 'progress' else 'result' end as output, n.ends_at, n.body
+       case sign(n.kind) when 0 then 'progress' when 1 then 'result' else 'failure' end as output, n.ends_at, n.body
   from next n left join queue q on q.id = n.queue_id
  where (q.tenant = ?1 and (?2 = '' or q.name = ?2
         or n.id in (select message_id from message_recipient where recipient = ?2))) or n.id = (select max(id) from next)
@@ -209,7 +209,7 @@ select l.mailbox as k1, l.position as k2, coalesce(b.tenant = ?1 and (?2 = '' or
 
 -- name: export_token
 -- Read a tenant's tokens, which are stored without their secrets.
-select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.scopes, t.role, t.created_at, t.expires_at
+select row_number() over (order by t.id) as k1, 0 as k2, t.id, t.name, t.kind, t.scopes, t.role, t.created_at, t.expires_at
   from token t where t.tenant = ?1 and ?2 = '' order by t.id limit ?5 offset ?3 + 0 * ?4
 
 -- name: export_audit

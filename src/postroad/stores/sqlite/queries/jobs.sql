@@ -22,3 +22,8 @@ select t.id, q.tenant, q.name, m.attempts, t.body from told t
   join message m on m.id = t.id join queue q on q.id = t.queue_id
  where ?1 is null or q.tenant = ?1
  order by t.ends_at desc
+
+-- name: failures_of
+-- What the tries of one job raised, the first one first.
+select o.body from job_output o join queue q on q.id = o.queue_id
+ where o.id = ?2 and o.kind < 0 and o.ends_at > ?3 and (?1 is null or q.tenant = ?1) order by o.kind desc

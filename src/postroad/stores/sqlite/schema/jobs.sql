@@ -1,5 +1,6 @@
 -- What jobs give while they run and when they end, as JSON, until its time is over: of kind 0 how far
--- they have come (message.progress), of kind 1 their results (the option result_ttl).
+-- they have come (message.progress), of kind 1 their results (the option result_ttl), of kind -N what
+-- try N raised.
 create table job_output (
   id        integer not null,
   kind      integer not null,

@@ -8,6 +8,7 @@ create table token (
   digest     blob not null check (length(digest) = 32),
   created_at integer not null,
   expires_at integer not null,
-  role       text not null default ''
+  role       text not null default '',
+  kind       text not null default 'program' check (kind in ('program', 'login', 'session'))
 ) strict, without rowid;
 create index token_tenant on token (tenant);

@@ -8,6 +8,7 @@ create table token (
   digest     bytea not null check (length(digest) = 32),
   created_at bigint not null,
   expires_at bigint not null,
-  role       text not null default ''
+  role       text not null default '',
+  kind       text not null default 'program' check (kind in ('program', 'login', 'session'))
 );
 create index token_tenant on token (tenant);

@@ -1,0 +1,1 @@
+"""A Django project whose sign-up enqueues a welcome."""

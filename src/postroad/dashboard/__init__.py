@@ -1,0 +1,1 @@
+"""Pages for people: templates over the API's own verbs."""

@@ -1,0 +1,70 @@
+"""How pages ask: requests to the API of the same process, with the token of a session."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from postroad.api.app import Application
+from postroad.api.in_process import ask
+from postroad.api.progress import NDJSON
+from postroad.api.request import Request
+from postroad.model.problem import Problem
+from postroad.remote.api_request import ApiRequest
+
+
+class ProblemAnswer(Exception):
+    """The API refused; `problem` says why, in a sentence for people."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.detail)
+        self.problem = problem
+
+
+class PageApi:
+    """Asks the API as the person who asks for a page: with the same rights, and the same lines in
+    the audit log."""
+
+    def __init__(self, app: Application, request: Request) -> None:
+        self._app = app
+        names = ("authorization", "host", "postroad-tenant")
+        self._headers = {name: request.headers[name] for name in names if name in request.headers}
+        self._client = request.client or ("", 0)
+
+    async def get(self, path: str, **query: object) -> Any:
+        """Read something."""
+        return await self._ask(ApiRequest("GET", path, query))
+
+    async def post(self, path: str, data: object) -> Any:
+        """Do something."""
+        return await self._ask(ApiRequest("POST", path, {}, msgspec.json.encode(data)))
+
+    async def do(self, path: str, data: object) -> None:
+        """Do something whose answer is not shown; a refusal is raised."""
+        _ = await self.post(path, data)  # a refusal is raised
+
+    async def put(self, path: str, data: object) -> Any:
+        """Set something."""
+        return await self._ask(ApiRequest("PUT", path, {}, msgspec.json.encode(data)))
+
+    async def delete(self, path: str, **query: object) -> Any:
+        """End something."""
+        return await self._ask(ApiRequest("DELETE", path, query))
+
+    async def follow(self, path: str, data: object, told: Callable[[Any], None]) -> None:
+        """Change many messages; `told` is called with each line about the progress."""
+        headers = {"accept": NDJSON}
+        asked = ApiRequest("POST", path, {}, msgspec.json.encode(data), headers)
+
+        def hear(piece: bytes) -> None:
+            for line in piece.splitlines():
+                told(msgspec.json.decode(line))
+
+        _ = await self._ask(asked, hear)  # it was heard
+
+    async def _ask(self, asked: ApiRequest, heard: Callable[[bytes], None] | None = None) -> Any:
+        signed = msgspec.structs.replace(asked, headers={**self._headers, **asked.headers})
+        answer = await ask(self._app, signed, heard, client=self._client)
+        if answer.status >= 400:
+            raise ProblemAnswer(msgspec.json.decode(answer.content, type=Problem))
+        return answer.json() if answer.content else None

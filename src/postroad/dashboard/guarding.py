@@ -1,0 +1,59 @@
+"""What keeps pages from other sites: headers of answers, the session cookie, whose form it is."""
+
+from typing import Final
+
+from postroad.api.request import Request
+from postroad.model.errors import Forbidden
+
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+HEADERS: Final = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    # With no-referrer a browser would send `Origin: null` with a form, which is refused.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "x-robots-tag": "noindex",
+}
+SESSION: Final = "postroad_session"
+NOTICE: Final = "postroad_notice"
+TENANT: Final = "postroad_tenant"
+THEME: Final = "postroad_theme"
+
+
+def cookies(request: Request) -> dict[str, str]:
+    """The cookies that came with a request; of two of one name the first counts."""
+    found: dict[str, str] = {}
+    for pair in request.headers.get("cookie", "").split(";")[:100]:
+        name, mark, value = pair.strip().partition("=")
+        if mark:
+            found.setdefault(name, value)
+    return found
+
+
+def cookie_name(request: Request, name: str) -> str:
+    """The name of our cookie. Browsers send a host's cookies to all its ports: two roads on one
+    machine must not end each other's sessions."""
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"{name}_{port}" if port.isdecimal() else name
+
+
+def cookie(request: Request, name: str, value: str, lasts_s: int) -> str:
+    """A `Set-Cookie`: for this site alone, and out of reach for scripts."""
+    secure = "; Secure" if request.scheme == "https" else ""
+    own = cookie_name(request, name)
+    return f"{own}={value}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}"
+
+
+def check_own_form(request: Request) -> None:
+    """Refuse a change that no page of ours asked for. Each browser says where a form comes from;
+    who says nothing is no browser, and has the API."""
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin", "")
+    same = origin.partition("://")[2] == request.headers.get("host")
+    if site not in (None, "same-origin") or not same:
+        raise Forbidden("this form does not come from a page of this server: nothing was changed")

@@ -1,0 +1,105 @@
+"""What a page is: regions that are loaded and shown, and actions of its forms."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from msgspec import Struct
+
+from postroad.api.problems import BadRequest
+from postroad.dashboard.asking import PageApi
+from postroad.dashboard.jobs import PageJobs
+from postroad.model.tokens import Caller, Scope
+
+
+class PageView(Struct, frozen=True):
+    """Who looks at what: given to the functions of a page."""
+
+    api: PageApi
+    jobs: PageJobs
+    who: Caller
+    path: str
+    query: dict[str, str]
+    values: dict[str, str] = {}
+    """Those in the path, by name."""
+
+    def may(self, scope: str) -> bool:
+        """Whether the person has a scope."""
+        return Scope(scope) in self.who.scopes
+
+    @property
+    def here(self) -> str:
+        """The address of the page, with its query."""
+        return self.link()
+
+    def link(self, **changed: object) -> str:
+        """The address of the page with some of its query changed; None leaves one out."""
+        query = {**self.query, **changed}
+        text = urlencode({name: value for name, value in query.items() if value not in (None, "")})
+        path = quote(self.path, safe="/:%")
+        return f"{path}?{text}" if text else path
+
+
+Load = Callable[[PageView], Awaitable[dict[str, Any]]]
+
+
+class Region(Struct, frozen=True):
+    """A part of a page that is kept fresh. Its template has the name of the page and its own:
+    `queues/table.html`."""
+
+    name: str
+    load: Load
+    personal: bool = False
+    """Whether it differs between people with the same rights."""
+
+
+class ActionResult(Struct, frozen=True):
+    """What an action did, in a sentence; and where to go on, if not where it came from."""
+
+    notice: str
+    go: str = ""
+    page: str = ""
+    """A template that is shown instead, as to ask for confirmation or to show a secret once."""
+    shown: dict[str, Any] = {}
+
+
+class Form:
+    """The fields of a form that was sent."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def one(self, name: str, default: str = "") -> str:
+        """A field; the default if it is missing."""
+        return next((value for key, value in self._pairs if key == name), default)
+
+    def need(self, name: str) -> str:
+        """A field that must be there; BadRequest if it is empty."""
+        if not (value := self.one(name)):
+            raise BadRequest(f"{name} is empty: fill it in")
+        return value
+
+    def all(self, name: str) -> list[str]:
+        """All fields of a name, as of ticked boxes."""
+        return [value for key, value in self._pairs if key == name]
+
+    def some(self, *names: str) -> dict[str, str]:
+        """Those of these fields that are filled in."""
+        return {name: value for name in names if (value := self.one(name))}
+
+
+Act = Callable[[PageView, Form], Awaitable[ActionResult]]
+
+
+class WebPage(Struct, frozen=True):
+    """A page: where it is, its regions, and its actions by the path that forms are sent to."""
+
+    name: str
+    """Also that of its folder of templates."""
+    path: str
+    title: str
+    regions: tuple[Region, ...] = ()
+    actions: Mapping[str, Act] = {}
+    group: str = ""
+    """The heading under which it stands in the menu; empty: it is not there."""
+    scope: Scope = Scope.read

@@ -1,0 +1,213 @@
+"""Plots: bars of tries by what they gave, and lines of lateness, each with its table. The template
+draws them as SVG."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import log2
+from typing import Any, Final
+
+from msgspec import Struct
+
+from postroad.dashboard.rendering import count, took
+from postroad.model.rollup import median_and_p99
+
+WIDE: Final = 640
+LEFT: Final = 46
+TOP: Final = 8
+FLOOR: Final = 168
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 3_600_000
+GOOD: Final = ("delivered",)
+SOFT: Final = ("later", "quota", "unreachable", "unknown")
+LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000)
+
+
+class Key(Struct, frozen=True):
+    """What a colour means."""
+
+    name: str
+    style: str
+
+
+class Slot(Struct, frozen=True):
+    """The figures of a stretch of time."""
+
+    at_ms: int
+    tries: dict[str, int]
+    late: tuple[int, ...]
+
+
+class Bar(Struct, frozen=True):
+    """A rectangle."""
+
+    style: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Drawn(Struct, frozen=True):
+    """A plot with its table; `said` is its summary in words."""
+
+    name: str
+    title: str
+    said: str
+    keys: tuple[Key, ...]
+    rules: list[tuple[float, str]]
+    times: list[tuple[int, str, str]]
+    rows: list[tuple[str, list[str]]]
+    bars: list[Bar] = []
+    lines: list[tuple[str, str]] = []
+    """The style and path of each."""
+
+
+OUTCOMES: Final = (
+    Key("delivered", "fill-good"),
+    Key("put off", "fill-warn"),
+    Key("failed", "fill-bad"),
+)
+LATENESS: Final = (Key("half within", "stroke-info"), Key("99 % within", "stroke-soft"))
+
+
+def slots(points: Sequence[dict[str, Any]], since_ms: int, step_ms: int, many: int) -> list[Slot]:
+    """So many stretches from a moment on, with the figures of the points in each."""
+    found: list[list[dict[str, Any]]] = [[] for _ in range(many)]
+    for one in points:
+        at = (one["at_ms"] - since_ms) // step_ms
+        if 0 <= at < many:
+            found[at].append(one)
+    return [_slot(since_ms + n * step_ms, here) for n, here in enumerate(found)]
+
+
+def _slot(at_ms: int, here: list[dict[str, Any]]) -> Slot:
+    tries: dict[str, int] = {}
+    for one in here:
+        for kind, number in one["tries"].items():
+            tries[kind] = tries.get(kind, 0) + number
+    late = tuple(map(sum, zip(*(one["late"] for one in here), strict=True)))
+    return Slot(at_ms, tries, late)
+
+
+def deliveries(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
+    """Tries by what they gave."""
+    parts = [_parts(slot) for slot in shown]
+    top = _round_up(max(map(sum, parts), default=0))
+    total = [sum(column) for column in zip(*parts, strict=True)]
+    rows = [
+        (_at(slot.at_ms), [count(number) for number in part])
+        for slot, part in zip(shown, parts, strict=True)
+        if any(part)
+    ]
+    return Drawn(
+        name,
+        title,
+        f"{count(total[0])} delivered, {count(total[1])} put off, {count(total[2])} failed",
+        OUTCOMES,
+        [(_y(value, top), _short(value)) for value in (0, top / 2, top)],
+        _times(shown),
+        rows,
+        bars=_bars(parts, top),
+    )
+
+
+def _bars(parts: Sequence[tuple[int, int, int]], top: int) -> list[Bar]:
+    step, bars = (WIDE - LEFT) / max(1, len(parts)), []
+    for n, part in enumerate(parts):
+        base = 0
+        for key, number in zip(OUTCOMES, part, strict=True):
+            high, low = _y(base + number, top), _y(base, top)
+            base += number
+            if number:
+                x, width = round(LEFT + (n + 0.1) * step, 1), round(step * 0.8, 1)
+                bars.append(Bar(key.style, x, high, width, round(max(0.8, low - high), 1)))
+    return bars
+
+
+def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
+    """How long after they were due messages were first tried: half of them, and 99 of 100."""
+    pairs = [median_and_p99(slot.late) for slot in shown]
+    known = [value for pair in pairs for value in pair if value is not None]
+    top = max(1_024, 1 << max(known, default=1).bit_length())
+    late = [slot.late for slot in shown if slot.late]
+    half, most = median_and_p99(tuple(map(sum, zip(*late, strict=True))))
+    said = f"half within {took(half)}, 99 % within {took(most)}"
+    rows = [
+        (_at(slot.at_ms), [took(value) for value in pair])
+        for slot, pair in zip(shown, pairs, strict=True)
+        if pair[0] is not None
+    ]
+    lines = [
+        (LATENESS[which].style, _path([pair[which] for pair in pairs], top)) for which in (1, 0)
+    ]
+    return Drawn(
+        name,
+        title,
+        said if known else "nothing was tried",
+        LATENESS,
+        [(_log_y(value, top), took(value)) for value in LATE_MARKS if value <= top],
+        _times(shown),
+        rows,
+        lines=[line for line in lines if line[1]],
+    )
+
+
+def _path(values: Sequence[int | None], top: int) -> str:
+    """A line through values, broken where there is none; one alone is a short stroke."""
+    step, path, pen = (WIDE - LEFT) / max(1, len(values)), "", "M"
+    for n, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        start = LEFT + (n + (0.25 if pen == "M" else 0.75)) * step
+        path += f"{pen}{start:.1f} {_log_y(value, top)}"
+        if pen == "M":
+            path += f"h{step * 0.5:.1f}"
+        pen = "L"
+    return path
+
+
+def _parts(slot: Slot) -> tuple[int, int, int]:
+    good = sum(slot.tries.get(kind, 0) for kind in GOOD)
+    soft = sum(slot.tries.get(kind, 0) for kind in SOFT)
+    return good, soft, sum(slot.tries.values()) - good - soft
+
+
+def _times(shown: Sequence[Slot]) -> list[tuple[int, str, str]]:
+    step_ms = shown[1].at_ms - shown[0].at_ms
+    form = "%H:%M" if step_ms < HOUR_MS else "%a %d"
+    long_ms = step_ms * len(shown)
+    found = []
+    for n, anchor in enumerate(("start", "middle", "middle", "middle", "end")):
+        at = datetime.fromtimestamp((shown[0].at_ms + long_ms * n / 4) / 1000, UTC)
+        found.append((round(LEFT + (WIDE - LEFT) * n / 4), anchor, f"{at:{form}}"))
+    return found
+
+
+def _at(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%a %d, %H:%M}"
+
+
+def _y(value: float, top: float) -> float:
+    return round(TOP + (FLOOR - TOP) * (1 - value / top), 1)
+
+
+def _log_y(value: float, top: float) -> float:
+    return _y(log2(max(1.0, value)), log2(top))
+
+
+def _round_up(most: int) -> int:
+    """The least of 4, 10, 20, 40, 100, … that is not smaller."""
+    size = 1
+    while True:
+        for step in (4, 10, 20):
+            if most <= step * size:
+                return step * size
+        size *= 10
+
+
+def _short(value: float) -> str:
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"

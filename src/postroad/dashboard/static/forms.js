@@ -1,0 +1,59 @@
+// Forms that need no other page: sent as they would be, and their answer is told in place.
+import { refresh } from "./live.js";
+
+function say(text, bad) {
+  const old = document.getElementById("notice");
+  const box = document.createElement("p");
+  box.id = "notice";
+  box.className = bad ? "notice bad" : "notice";
+  box.setAttribute("role", bad ? "alert" : "status");
+  box.textContent = text;
+  if (old) old.replaceWith(box); else document.querySelector("main .top").after(box);
+}
+
+async function send(form, button) {
+  const data = new URLSearchParams(new FormData(form, button));
+  button.disabled = true;
+  try {
+    const answer = await fetch(button.getAttribute("formaction") || form.action, {
+      method: "POST", body: data, headers: { "postroad-fetch": "1" },
+    });
+    if (answer.status === 401) return location.assign("/login");
+    const said = await answer.json();
+    if (said.go && !said.bad) return location.assign(said.go);
+    say(said.notice, said.bad);
+    form.closest("details")?.removeAttribute("open");
+    await refresh();
+  } catch {
+    say("The server does not answer: nothing is known about what became of it.", true);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+function ticked(box) {
+  const form = box.form;
+  const boxes = [...form.querySelectorAll("input[name=id]")];
+  if (box.hasAttribute("data-all")) for (const each of boxes) each.checked = box.checked;
+  const count = boxes.filter((each) => each.checked).length;
+  for (const each of document.querySelectorAll("[data-chosen]")) each.textContent = count;
+}
+
+export function start() {
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (!button || !event.target.hasAttribute("data-quiet")) return;
+    event.preventDefault();
+    send(event.target, button);
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("input[type=checkbox][name=id], input[data-all]")) ticked(event.target);
+    if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+  });
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+  });
+}

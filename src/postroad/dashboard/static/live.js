@@ -1,0 +1,73 @@
+// Live regions: one stream says which are stale; those are fetched and morphed. Nothing is asked for
+// while the page is hidden. When the server is away the page says so, and comes back by itself.
+import { morph } from "./morph.js";
+import { tell } from "./times.js";
+
+const RETRY_MAX_MS = 15000;
+let source = null;
+let retry = 0;
+let waitMs = 1000;
+
+const regions = () => [...document.querySelectorAll("[data-region]")];
+const here = () => location.pathname + location.search;
+
+function show(state) {
+  document.documentElement.dataset.live = state;
+  const away = document.getElementById("away");
+  if (away) away.hidden = state !== "away";
+  const word = document.querySelector("[data-live-word]");
+  if (word) word.textContent = { on: "Live", off: "Paused", away: "No answer" }[state];
+}
+
+export async function refresh(names) {
+  const wanted = names ?? regions().map((each) => each.dataset.region);
+  if (!wanted.length) return;
+  const answer = await fetch(here(), { headers: { "postroad-region": wanted.join(",") } });
+  if (answer.status === 401) return location.assign("/login");
+  if (!answer.ok) throw new Error(answer.statusText);
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const next of fresh.querySelectorAll("[data-region]")) {
+    const old = document.querySelector(`[data-region="${next.dataset.region}"]`);
+    if (old) morph(old, next);
+  }
+  tell();
+}
+
+function open() {
+  if (source || document.hidden || !regions().length) return;
+  clearTimeout(retry);
+  const seen = regions().map((each) => `${each.dataset.region}:${each.dataset.tag}`).join(",");
+  source = new EventSource("/live?" + new URLSearchParams({ page: here(), seen }));
+  source.onopen = () => { waitMs = 1000; show("on"); };
+  source.addEventListener("stale", (event) => refresh(JSON.parse(event.data)).catch(lost));
+  source.onerror = lost;
+}
+
+function close() {
+  if (source) source.close();
+  source = null;
+  clearTimeout(retry);
+}
+
+async function lost() {
+  close();
+  if (document.hidden) return;
+  try {  // the stream may have ended because the session has
+    await refresh();
+  } catch {
+    show("away");
+  }
+  clearTimeout(retry);
+  retry = setTimeout(open, waitMs);
+  waitMs = Math.min(waitMs * 2, RETRY_MAX_MS);
+}
+
+export function start() {
+  if (!regions().length) return;
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { close(); show("off"); } else { open(); }
+  });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+}

@@ -1,0 +1,57 @@
+"""Queues: what waits in each, what holds it, pause, resume and unblock."""
+
+from typing import Any, Final
+
+from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+
+
+async def _table(view: PageView) -> dict[str, Any]:
+    shown: dict[str, Any] = await view.api.get(
+        "/v1/queues", limit=50, after=view.query.get("after")
+    )
+    return shown
+
+
+async def _pause(view: PageView, form: Form) -> ActionResult:
+    queue = form.need("queue")
+    await view.api.do("/v1/queues:pause", {"queue": queue})
+    return ActionResult(f"{queue} is paused: messages are accepted, and no try starts.")
+
+
+async def _resume(view: PageView, form: Form) -> ActionResult:
+    queue = form.need("queue")
+    await view.api.do("/v1/queues:resume", {"queue": queue})
+    return ActionResult(f"{queue} goes on.")
+
+
+async def _unblock(view: PageView, form: Form) -> ActionResult:
+    queue = form.need("queue")
+    await view.api.do("/v1/queues:unblock", {"queue": queue})
+    return ActionResult(f"The block of {queue} is lifted: its next message is tried now.")
+
+
+async def _story(view: PageView) -> dict[str, Any]:
+    return {"told": await view.api.get("/v1/queues:explain", queue=view.query.get("name", ""))}
+
+
+async def _limit(view: PageView, form: Form) -> ActionResult:
+    queue, rate = form.need("queue"), form.one("rate").strip()
+    await view.api.do("/v1/queues:limit", {"queue": queue, "rate": rate or None})
+    said = f"At most {rate} of {queue} are tried." if rate else f"The limit of {queue} is lifted."
+    return ActionResult(said)
+
+
+PAGE: Final = WebPage(
+    "queues",
+    "/queues",
+    "Queues",
+    regions=(Region("table", _table),),
+    actions={
+        "/queues/pause": _pause,
+        "/queues/resume": _resume,
+        "/queues/unblock": _unblock,
+        "/queues/limit": _limit,
+    },
+    group="Deliver",
+)
+ONE: Final = WebPage("queues_one", "/queue", "Queue", regions=(Region("story", _story),))

@@ -1,0 +1,29 @@
+"""Pages over a road: asked in this process, or seen in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.dashboard.stand import PageStand
+from tests.opening import run_opened
+from tests.servers.chromium import chromium
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> PageStand:
+    """Not open yet: `async with stand:`."""
+    return PageStand(tmp_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    return run_opened(pyfuncitem, PageStand)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all tests of a process: it takes a second to start."""
+    with chromium() as found:
+        yield found

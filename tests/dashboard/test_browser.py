@@ -1,0 +1,134 @@
+"""The pages in a real browser: from the first start on, live, and when the server is away."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from postroad.dashboard.pages import PAGES
+from tests.cli.running import PROGRAM, WAIT_S
+from tests.dashboard.site import Site, check_access, seen, site
+from tests.servers import free_port
+
+LISTED = [page for page in PAGES if page.group]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A road that all tests of this file look at: each has queues of its own."""
+    with site(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+def first_start(folder: Path, port: int) -> tuple["subprocess.Popen[bytes]", str]:
+    """Start the server on a terminal, and read the login link from it."""
+    ours, theirs = pty.openpty()
+    listen = ("--listen", f"127.0.0.1:{port}", "--set", "hub_listen=127.0.0.1:0")
+    reach = ("--set", "webhooks.http=true", "--set", "webhooks.allow=127.0.0.0/8")
+    process = subprocess.Popen(
+        (*PROGRAM, "up", *listen, *reach, "--set", "webhooks.ports="),
+        cwd=folder,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    said = b""
+    while b"Ctrl+C" not in said and select.select([ours], [], [], WAIT_S)[0]:
+        with suppress(OSError):
+            said += os.read(ours, 1 << 16)
+    found = re.search(rb"http://\S+/login\?code=[\w-]+", said.replace(b"\r\n", b""))
+    assert found, said
+    return process, found[0].decode()
+
+
+def test_from_the_first_start_to_the_first_delivered_webhook(
+    browser: Browser, tmp_path: Path
+) -> None:
+    port = free_port()
+    made = Site(tmp_path, port)
+    process, link = first_start(tmp_path, port)
+    try:
+        with seen(browser, made) as (page, _):
+            page.goto(link)
+            page.get_by_role("button", name="Log in").click()
+            expect(page.get_by_text("Nothing was sent yet")).to_be_visible()
+            made.send(f"http://127.0.0.1:{port}/healthz-hook")  # answered with 404: it is tried
+            page.get_by_role("link", name="Queues").click()
+            expect(page.get_by_role("link", name=re.compile("healthz-hook"))).to_be_visible()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(WAIT_S)
+
+
+def test_a_page_is_live_and_a_queue_is_paused_and_resumed(browser: Browser, place: Site) -> None:
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/queues")
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
+        page.evaluate("window.kept = 1")
+        place.send("later")
+        row = page.get_by_role("row").filter(has_text="later")
+        expect(row).to_be_visible()
+        row.get_by_role("button", name="Pause").click()
+        expect(page.get_by_role("status").filter(has_text="later is paused")).to_be_visible()
+        expect(row.get_by_text("paused", exact=True)).to_be_visible()
+        assert place.ask("GET", "/v1/queues:explain?queue=later")["paused"]
+        row.get_by_role("button", name="Resume").click()
+        expect(row.get_by_role("button", name="Pause")).to_be_visible()
+        assert page.evaluate("window.kept") == 1  # the page was never loaded again
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: str) -> None:
+    for queue in ("good", "bad", "later", "doubtful"):
+        place.send(queue, {"to": queue})
+    with seen(browser, place, color_scheme=scheme, reduced_motion="reduce") as (page, _):
+        place.login(page)
+        for each in LISTED:
+            page.goto(place.url + each.path)
+            check_access(page)
+        page.set_viewport_size({"width": 360, "height": 740})
+        for each in LISTED:
+            page.goto(place.url + each.path)
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 360, (each.name, wide)
+
+
+def test_pages_can_be_read_and_used_without_scripts(browser: Browser, place: Site) -> None:
+    place.send("good")
+    with seen(browser, place, java_script_enabled=False) as (page, _):
+        place.login(page)
+        page.get_by_role("link", name="Queues").click()
+        row = page.get_by_role("row").filter(has_text="good")
+        row.get_by_role("button", name="Pause").click()
+        expect(page.get_by_role("status")).to_contain_text("good is paused")
+        row.get_by_role("button", name="Resume").click()
+        expect(page.get_by_role("status")).to_contain_text("good goes on")
+
+
+def test_the_page_says_that_the_server_is_away_and_comes_back(
+    browser: Browser, tmp_path: Path
+) -> None:
+    made = Site(tmp_path, free_port())
+    with seen(browser, made) as (page, watched):
+        with made.up() as process:
+            made.login(page)
+            page.goto(made.url + "/queues")
+            expect(page.get_by_text("Live", exact=True)).to_be_visible()
+            watched.away = True
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(WAIT_S)
+            expect(page.get_by_text("The server does not answer")).to_be_visible()
+        with made.up():
+            expect(page.get_by_text("Live", exact=True)).to_be_visible()
+            expect(page.get_by_text("The server does not answer")).to_be_hidden()
+            made.send("later")
+            expect(page.get_by_role("row").filter(has_text="later")).to_be_visible()

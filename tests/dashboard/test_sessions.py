@@ -1,0 +1,137 @@
+"""Who may look: login links, sessions, and forms that come from elsewhere."""
+
+import asyncio
+
+import pytest
+
+from postroad.model.errors import Unauthorized
+from postroad.verbs.sessions import LOGIN_S, SESSION_S
+from tests.dashboard.stand import HOST, PageStand
+
+
+async def test_a_browser_without_a_session_is_led_to_the_login_page(stand: PageStand) -> None:
+    for path in ("/", "/queues", "/live?page=/"):
+        answer = await stand.get(path)
+        assert (answer.status, answer.headers["location"]) == (303, "/login")
+    assert b"postroad login" in (await stand.get("/login")).content
+    script = await stand.get("/queues", {"postroad-region": "table"})
+    assert script.status == 401
+
+
+async def test_a_login_link_opens_one_session(stand: PageStand) -> None:
+    made = await stand.road.sessions.login("Ada")
+    shown = await stand.get(f"/login?code={made.code}")
+    assert made.code.encode() in shown.content
+    both = await asyncio.gather(*(stand.post("/login", code=made.code) for _ in range(2)))
+    assert sorted(answer.status for answer in both) == [303, 401]
+    assert (await stand.get("/")).status == 200
+    (session,) = await stand.road.sessions.list()
+    assert (session.name, session.role) == ("Ada", "admin")
+    assert await stand.road.tokens.list(tenant=None) != [session]
+
+
+async def test_the_cookie_is_for_this_site_alone(stand: PageStand) -> None:
+    answer = await stand.login()
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("postroad_session_8600=prt_")
+    assert "HttpOnly; SameSite=Strict" in cookie
+    assert "Secure" not in cookie  # over plain HTTP no browser would keep it
+    secret = cookie.partition("=")[2].partition(";")[0]
+    rows = await stand.road.store.token_find(secret.split("_")[1])
+    assert rows is not None
+    assert secret.encode() not in rows[1]
+
+
+async def test_a_login_code_is_no_token_and_ends(stand: PageStand) -> None:
+    made = await stand.road.sessions.login("Ada")
+    assert (await stand.say("GET", "/v1/queues", token=made.code)).status == 401
+    now_ms = stand.road.store.clock.now_ms()
+    assert abs(made.ends_at_ms - now_ms - LOGIN_S * 1000) < 60_000
+    await stand.road.store.token_sweep(made.ends_at_ms)
+    with pytest.raises(Unauthorized, match="postroad login"):
+        await stand.road.sessions.open(made.code)
+
+
+async def test_ends_of_sessions(stand: PageStand) -> None:
+    await stand.login()
+    (session,) = await stand.road.sessions.list()
+    assert session.expires_at_ms == session.created_at_ms + SESSION_S * 1000
+    assert (await stand.post("/logout")).headers["location"] == "/login"
+    assert await stand.road.sessions.list() == []
+    assert (await stand.get("/")).status == 303
+    await stand.login()
+    (session,) = await stand.road.sessions.list()
+    assert (await stand.say("DELETE", f"/v1/sessions/{session.id}")).status == 204
+    assert (await stand.get("/")).status == 303
+    assert (await stand.say("DELETE", f"/v1/sessions/{session.id}")).status == 404
+
+
+async def test_a_session_has_the_rights_of_its_role(stand: PageStand) -> None:
+    await stand.login(role="read")
+    await stand.send("good")
+    assert b"Pause" not in (await stand.get("/queues")).content
+    refused = await stand.post("/queues/pause", {"postroad-fetch": "1"}, queue="good")
+    assert refused.json()["bad"]
+    assert "manage" in refused.json()["notice"]
+    assert not (await stand.road.explain_queue("good")).paused
+
+
+async def test_a_session_of_one_tenant_sees_no_other(stand: PageStand) -> None:
+    await stand.send("good", headers={"postroad-tenant": "shop"})
+    await stand.login(role="tenant", tenant="books")
+    assert b"No queues yet" in (await stand.get("/queues")).content
+    stand.cookies["postroad_tenant_8600"] = "shop"
+    assert b"No queues yet" in (await stand.get("/queues")).content
+    await stand.login(role="operate", tenant="*")
+    assert b"good" in (await stand.get("/queues")).content
+
+
+async def test_nobody_gives_more_than_he_has(stand: PageStand) -> None:
+    weak = await stand.road.tokens.make("weak", scopes=["admin", "read"])
+    asked = {"name": "x", "role": "operate"}
+    assert (await stand.say("POST", "/v1/logins", asked, token=weak.secret)).status == 403
+    brief = await stand.road.tokens.make("brief", lasts_s=3_600)
+    assert (await stand.say("POST", "/v1/logins", asked, token=brief.secret)).status == 403
+    made = await stand.say("POST", "/v1/logins", asked)
+    assert made.status == 201
+    assert made.json()["url"].startswith(f"http://{HOST}/login?code=prt_")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": ""},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"sec-fetch-site": "none"},
+    ],
+)
+async def test_forms_of_other_sites_change_nothing(
+    stand: PageStand, headers: dict[str, str]
+) -> None:
+    await stand.login()
+    await stand.send("good")
+    answer = await stand.post("/queues/pause", headers, queue="good")
+    assert answer.status == 403
+    assert not (await stand.road.explain_queue("good")).paused
+    for path in ("/logout", "/tenant", "/theme", "/login"):
+        assert (await stand.post(path, headers, code="x")).status == 403
+    assert (await stand.post("/queues/pause", queue="good")).status == 303
+    assert (await stand.road.explain_queue("good")).paused
+
+
+async def test_wrong_logins_are_slowed_down(stand: PageStand) -> None:
+    found = [(await stand.post("/login", code="prt_wrong")).status for _ in range(12)]
+    assert found[:10] == [401] * 10
+    assert found[10:] == [429, 429]
+
+
+async def test_who_logged_in_and_what_they_did_is_in_the_audit_log(stand: PageStand) -> None:
+    await stand.login()
+    await stand.send("good")
+    await stand.post("/queues/pause", queue="good")
+    lines = (await stand.say("GET", "/v1/audit")).json()["lines"]
+    assert [line["verb"] for line in lines[:2]] == ["pause_queue", "session_open"]
+    assert (lines[0]["name"], lines[0]["address"]) == ("Ada", "127.0.0.1")

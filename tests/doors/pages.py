@@ -1,0 +1,61 @@
+"""What browsers send to pages: paths, cookies, forms."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote
+
+from postroad.api.problems import BadRequest
+from postroad.api.request import Request
+from postroad.dashboard.application import _form, _own_address
+from postroad.dashboard.guarding import cookies
+from postroad.dashboard.pages import find_page
+from tests.doors.shape import Door
+
+BARE = (b"", b"")
+
+
+def asked(data: bytes) -> Request:
+    """A request with these bytes as its cookie and its body."""
+    scope = {"method": "POST", "path": "/", "raw_path": b"/", "query_string": b""}
+    given: dict[str, Any] = {**scope, "headers": [(b"cookie", data), (b"host", b"x:1")]}
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": data, "more_body": False}
+
+    request = Request(given, receive, SimpleNamespace())  # type: ignore[arg-type]
+    request.body_bytes_max = 1 << 20
+    return request
+
+
+def read(data: bytes) -> None:
+    """As the pages read it."""
+    for value in cookies(asked(data)).values():
+        unquote(value)
+    text = data.decode("latin-1")
+    find_page(text)
+    _own_address(text, "/")
+    text.split(",")
+
+
+DOORS = (
+    Door(
+        "a request for a page",
+        read,
+        (
+            "dashboard/application.py:Dashboard",
+            "dashboard/guarding.py:cookies",
+            "dashboard/pages.py:find_page",
+        ),
+        frames=(BARE, (b"/messages/", b""), (b"a=", b"; b=c"), (b"/%2f%2f", b"")),
+        shapes={"many cookies": lambda n: b"; ".join(b"a%d=b" % i for i in range(n // 8))},
+    ),
+    Door(
+        "a form of a page",
+        lambda data: asyncio.run(_form(asked(data))),
+        ("dashboard/application.py:_form",),
+        frames=(BARE, (b"a=", b"")),
+        shapes={"many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8))},
+        raises=(BadRequest,),
+    ),
+)
