@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 import asyncpg
 
+from postroad.model.states import NEVER
 from postroad.stores.copying import LEFT_OUT, NOT_IN_SQLITE, copy
 from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import dial, read_address
@@ -31,6 +32,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "suppression": {"reason": "complaint"},
     "mail_report": {"kind": "complaint"},
     "tick": {"fate": "sent"},
+    "schedule": {"origin": "made", "every_ms": 0, "missed": "skip", "paused": 1, "look_at": NEVER},
     "pace": {"counted": "[[5, 7]]"},
     "credential": {"kind": "webhook"},
     "campaign": {"state": "halted", "total": 300},

@@ -44,8 +44,10 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     session = await road.sessions.open(code)
     file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
     batch = await road.batch([Send("good", HIDDEN, tenant="acme", delay=3_600)])
+    await road.timetables.create(MARK, "good", HIDDEN, every=3_600, tenant="acme")
     return {
         "/v1/batches": batch.id,
+        "/v1/timetables": MARK,
         "/v1/endpoints": made.id,
         **dict.fromkeys(("/v1/endpoints/{id}/feed", "/v1/endpoints/{id}/ack"), read.id),
         "/v1/events": event.id,

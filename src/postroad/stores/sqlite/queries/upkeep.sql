@@ -48,7 +48,7 @@ delete from idempotency
 -- name: ticks_retain
 -- Delete notes of ticks older than a time.
 delete from tick
- where (schedule, at) in (select schedule, at from tick where decided_at < ?1 limit ?2)
+ where (tenant, schedule, at) in (select tenant, schedule, at from tick where decided_at < ?1 limit ?2)
 
 -- name: tries_retain
 -- Delete the oldest tries, if they are older than a time.

@@ -120,8 +120,8 @@ begin
   delete from message_recipient where message_id = any (v_dead);
   delete from idempotency where (queue_id, key) in (
     select queue_id, key from idempotency where expires_at <= v_now limit p_limit);
-  delete from tick where (schedule, at) in (
-    select schedule, at from tick where decided_at < v_edge limit p_limit);
+  delete from tick where (tenant, schedule, at) in (
+    select tenant, schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
   perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);
