@@ -98,6 +98,10 @@ class PostgresControl(PostgresBatches):
         """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self._change("unblock_lane", lane)
 
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        await self._change("hold_lane", lane, until_ms, reason)
+
     async def _change(self, query: str, *values: object) -> None:
         # Its rings are passed on.
         _ = self._read_answer(await self._one(self._side, "control", query, *values), ANSWER)

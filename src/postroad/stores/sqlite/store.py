@@ -275,6 +275,13 @@ class SqliteControl(SqliteBase):
             "control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused), durable=True
         )
 
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        now_ms = self.clock.now_ms()
+        await self.write(
+            "control", lambda db: control.hold_lane(db, lane, until_ms, reason, now_ms)
+        )
+
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.write("control", lambda db: control.unblock_lane(db, lane))
