@@ -142,10 +142,10 @@ ELSEWHERE = {
         *("body", "body_base64", "credential", "headers", "key", "order_key", "priority", "check"),
         *("zone", "replace", "at_most", "unique_for"),
     },
-    "/v1/tokens": {"role"},
+    "/v1/tokens": {"role", "everywhere"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
-and read back in test_roles.py; what authorizes and shapes webhooks, in tests/ways; when endpoints
+and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/ways; when endpoints
 end and which are read, in tests/events."""
 
 

@@ -239,7 +239,7 @@ DOORS = (
     Door(
         "a callback",
         called_back,
-        ("transports/sms/channel.py:_form",),
+        ("transports/sms/channel.py:_form", "transports/sms/channel.py:signed"),
         size=16_384,
         shapes={
             "many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8)),

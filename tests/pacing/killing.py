@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 WORKERS = 4
 RATE = 50
 SECOND_NS = 1_000_000_000
+PATIENCE_S = 120.0
 
 
 class Setup(Struct, frozen=True):
@@ -131,6 +132,20 @@ class Stand:
         """Without a word."""
         _kill(self._workers.pop(rng.randrange(len(self._workers))))
 
+    def read_enough(self, kills: int) -> Seen:
+        """Wait until there is something to judge: on a busy machine, workers come late."""
+        until_s = time.monotonic() + PATIENCE_S
+        processes = 2 if kills else self._setup.workers
+        seen = self.read(kills)
+        while (
+            seen.starts <= seen.rate or seen.processes < processes or seen.lanes < len(self._queues)
+        ):
+            if time.monotonic() > until_s:
+                break
+            time.sleep(0.2)
+            seen = self.read(kills)
+        return seen
+
     def read(self, kills: int) -> Seen:
         log = self.folder / "log"
         lines = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
@@ -160,7 +175,7 @@ def run_workers(
                 stand.kill_one(rng)
                 stand.work()
                 killed += 1
-        return stand.read(killed)
+        return stand.read_enough(killed)
 
 
 def _tell(process: "subprocess.Popen[str]") -> None:

@@ -21,7 +21,7 @@ from tests.servers.rabbitmq import UNSTUCK, PrivateRabbit
 
 WORKERS = 2
 RECOVERY_S = 120.0
-HEARD_S, WRITTEN_S = 1.0, 0.3
+HEARD_S, WRITTEN_S = 3.0, 0.3
 LOST_S = 3.0
 """On a busy machine a worker hears so much later that its broker is gone: what it begins before that
 is begun again, and only counted as not known if it is by then."""

@@ -14,7 +14,7 @@ from postroad.cli.command import (
     confirmed,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, when
+from postroad.cli.printing import more, out, when
 from postroad.cli.privacy import erased, followed
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
@@ -91,8 +91,7 @@ def list_tenants(call: Listing, limit: Limit = 100, after: After = "") -> None:
         for one in said["tenants"]
     ]
     call.table(("tenant", "created", "own limits~", "description~"), rows, "no tenants")
-    if said["after"]:
-        err().print(f"more: --after {said['after']}")
+    more(said["after"])
 
 
 def show(call: Listing, name: Name) -> None:

@@ -55,8 +55,16 @@ class LocalBell:
             if not waits:
                 self._waits.pop(number, None)
 
-    def ring_ended(self, numbers: Iterable[int]) -> None:
-        """Wake those who wait for the end of messages."""
+    def want(self, number: int) -> None:
+        """All that ends ends in this process."""
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the end of any message is waited for."""
+        return bool(self._waits)
+
+    def ring_awaited(self, numbers: Iterable[int]) -> None:
+        """Wake those who wait for the end of messages, of whatever handler."""
         self._wake(numbers)
 
     def _wake(self, numbers: Iterable[int]) -> None:

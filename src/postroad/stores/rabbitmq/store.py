@@ -154,6 +154,11 @@ class RabbitControl(RabbitBase):
         await self.state.pause_lane(lane, paused=paused)
         await self._lane_changed(lane)
 
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        await self.state.hold_lane(lane, until_ms, reason)
+        await self._lane_changed(lane)
+
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.state.unblock_lane(lane)

@@ -109,8 +109,7 @@ class SmtpChannel:
         self._parts = parts
         settings = parts.settings
         self._relay = read_relay(settings.relay) if settings.relay else None
-        self.sessions = (self._relay or MailRelay()).options.sessions
-        self.window = AHEAD * self.sessions
+        self.window = AHEAD * (self._relay or MailRelay()).options.sessions
         resolver = self._resolver = parts.resolver or DnsResolver()
         found = parts.resolve or resolver
         system = parts.resolve or SystemResolver()
@@ -190,6 +189,10 @@ class SmtpChannel:
             return (await route(domain, self._resolver, self._world.chance)).site
         except (NoMail, Unresolved):
             return domain
+
+    def sessions(self, credential: OpenCredential) -> int:
+        """Return the sessions of a lane, as the credential's relay or the settings say."""
+        return self._relay_of(credential).options.sessions
 
     def only_site(self, credential: OpenCredential) -> str:
         """Return the relay's name; empty where mail goes straight to other servers."""

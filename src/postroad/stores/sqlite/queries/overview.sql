@@ -71,7 +71,8 @@ select d.reason, count(*) from dead d join queue q on q.id = d.queue_id
  where ?1 is null or q.tenant = ?1 group by 1 order by 1
 
 -- name: trouble
--- Count open circuits, blocked queues and paused queues of a tenant, or of all (null).
+-- Count open circuits, blocked queues, paused queues and uncertain recipients of campaigns of a tenant, or of all (null).
 select (select count(*) from lane where circuit_opened > 0 and (?1 is null or tenant = ?1)),
        (select count(*) from queue where block_kind <> '' and (?1 is null or tenant = ?1)),
-       (select count(*) from queue where paused_at > 0 and (?1 is null or tenant = ?1))
+       (select count(*) from queue where paused_at > 0 and (?1 is null or tenant = ?1)),
+       (select coalesce(sum(uncertain), 0) from campaign where ?1 is null or tenant = ?1)
