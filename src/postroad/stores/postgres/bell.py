@@ -40,7 +40,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     arrivals: bool = False
     probe: int = 0
     own: bool = False
-    """Campaigns or replays have work."""
+    """Campaigns, replays or timetables have work."""
     ended: list[int] = field(default_factory=list)
     """Jobs that ended, of handlers whose results are kept."""
     wanted: list[int] = field(default_factory=list)
@@ -68,8 +68,6 @@ class FleetBell(LocalBell):
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
         """Lanes that owners of this process have, or had a moment ago."""
-        self.on_own: dict[str, Callable[[], None]] = {}
-        """Who in this process works at campaigns or replays."""
         self.on_hub: Callable[[], None] = lambda: None
         self._clock = clock
         self._send = send
@@ -180,11 +178,6 @@ class FleetBell(LocalBell):
         self._arrived()
         self.ring_own()
         self.on_hub()
-
-    def ring_own(self) -> None:
-        """Wake those here who work at campaigns or replays."""
-        for call in list(self.on_own.values()):
-            call()
 
     # From and to other processes
 
