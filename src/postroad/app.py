@@ -390,7 +390,7 @@ class Postroad:
         return await self._explainer.explain_lane(lane, tenant=tenant)
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Deliver until stopped, by SIGTERM or SIGINT too; with `until_idle`, while anything is due."""
+        """Deliver until stopped (by SIGTERM or SIGINT too), or, `until_idle`, while any is due."""
         await self._run.run(until_idle=until_idle)
 
     def stop(self) -> None:
