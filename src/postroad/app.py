@@ -66,6 +66,7 @@ from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tenants import TenantAdmin
+from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
@@ -118,6 +119,7 @@ class Postroad:
     replays = VerbGroup(ReplayVerbs)
     jobs = VerbGroup(JobVerbs)
     batches = VerbGroup(BatchVerbs)
+    timetables = VerbGroup(TimetableVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -207,6 +209,7 @@ class Postroad:
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         batches = self.batches = BatchVerbs(store, self._sending)
+        self.timetables = TimetableVerbs(store, self._sending, log, redaction)
         self.batch, self.chain = batches.batch, batches.chain
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
@@ -235,6 +238,7 @@ class Postroad:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._run.end()
         await self.window.close()
         self._sending.close()
         self._failure_log.close()
@@ -360,7 +364,7 @@ class Postroad:
         await self._controls.resume(queue, tenant=tenant)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Lift a queue's block now: quota, setup, unreachable or disabled."""
+        """Lift a queue's block now: quota, rule, handler, setup, unreachable or disabled."""
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(
@@ -386,8 +390,7 @@ class Postroad:
         return await self._explainer.explain_lane(lane, tenant=tenant)
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
-        thread SIGTERM and SIGINT stop it in good order."""
+        """Deliver until stopped (by SIGTERM or SIGINT too), or, `until_idle`, while any is due."""
         await self._run.run(until_idle=until_idle)
 
     def stop(self) -> None:

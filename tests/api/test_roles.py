@@ -49,3 +49,15 @@ async def test_bad_roles_are_refused(stand: Stand) -> None:
 async def test_scopes_without_a_role_work_as_before(stand: Stand) -> None:
     made = (await stand.say("POST", "/v1/tokens", {"name": "x", "scopes": ["send"]})).json()
     assert (made["token"]["role"], made["token"]["scopes"]) == (None, ["send"])
+
+
+async def test_a_token_of_every_tenant_is_made_by_one_alone(stand: Stand) -> None:
+    asked = {"name": "ops", "everywhere": True}
+    own = (await stand.road.tokens.make("own", tenant="acme")).secret
+    assert (await stand.say("POST", "/v1/tokens", asked, token=own)).status == 403
+    made = (await stand.say("POST", "/v1/tokens", asked)).json()
+    found = await stand.road.tokens.who(made["secret"])
+    assert found is not None
+    assert (made["token"]["tenant"], found.every_tenant) == (EVERY_TENANT, True)
+    both = await stand.say("POST", "/v1/tokens", {**asked, "tenant": "acme"})
+    assert both.status == 400

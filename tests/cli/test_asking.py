@@ -178,6 +178,11 @@ def test_tokens_are_made_listed_and_revoked(road: str) -> None:
     assert made.stdout.strip() not in postroad("token", "list").output
     other = data("token", "make", "them", "--tenant", "acme")
     assert other["token"]["tenant"] == "acme"
+    every = postroad("token", "make", "ops of all", "--everywhere")
+    assert "for every tenant" in every.stderr
+    assert "*" in {one["tenant"] for one in data("token", "list")}
+    refused = postroad("token", "make", "x", "--everywhere", "--tenant", "acme")
+    assert (refused.exit_code, "leave --tenant out" in refused.stderr) == (2, True)
     assert postroad("token", "revoke", row["id"]).exit_code == 0
     assert postroad("token", "revoke", row["id"]).exit_code == 2
     assert postroad("token", "make", "x", "--scope", "root").exit_code == 2

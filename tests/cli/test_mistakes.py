@@ -25,7 +25,7 @@ HALF = "caf\udce9"
 ELSEWHERE = "http://127.0.0.1:1"
 BROKEN_ENGINE = """
 from postroad import Postroad
-from postroad.verbs.registering import Registry
+from postroad.verbs.running import RoadRun
 
 road = Postroad()
 
@@ -33,7 +33,7 @@ def no_timetables(*_):
     from postroad.model.errors import BadInput
     raise BadInput("this store keeps no timetables")
 
-Registry.scheduler = no_timetables
+RoadRun._scheduler = no_timetables
 """
 STORE_AWAY = """
 from postroad import Postroad
@@ -356,3 +356,9 @@ def test_where_empty_means_something_it_is_taken(road: str) -> None:
     assert road
     assert data("queues", "--after", "")["queues"]
     assert data("send", "good", "", "--text")["id"]
+
+
+def test_a_negative_number_is_no_option(folder: Path) -> None:
+    said = postroad("send", "cpu", "-1", "--dsn", f"sqlite:///{folder}/road.db")
+    assert said.exit_code == 2
+    assert "goes behind --" in said.stderr

@@ -8,6 +8,7 @@ from postroad import Postroad
 from postroad.model.outcome import held
 from tests.rig.receivers import good
 from tests.rig.world import World, simulate
+from tests.webhook.conftest import Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
 
@@ -23,11 +24,15 @@ async def test_what_a_disabled_endpoint_holds_says_who_disabled_it_and_what_ends
         assert one.because == "endpoint disabled by owner: maintenance"
         assert one.next.why == "it is held until its endpoint is enabled"
         assert [(each.scope, each.kind) for each in one.blocks] == [("queue", "endpoint")]
+    (row,) = [one for one in (await road.inspect.queues()).queues if one.queue == made.queue]
+    assert row.because == said.because, "a list says the same"
+    assert [one.because for one in (await road.messages.list()).messages] == [said.because]
     assert "held: endpoint disabled by owner." in said.sentence
     assert "paused by hand" not in queue.sentence
     await road.endpoints.enable(made.id)
     await road.pause(made.queue)
     assert (await road.explain(message)).because == "paused"
+    assert [one.because for one in (await road.messages.list()).messages] == ["paused"]
 
 
 async def test_what_a_deletion_that_was_cut_off_left_says_so(
@@ -69,3 +74,14 @@ def test_what_is_missing_on_our_side_is_looked_for_soon_and_then_seldom() -> Non
         assert (await world.client.store.counts())["delivered"] == 1
 
     simulate(31, story)
+
+
+async def test_tries_that_were_not_made_are_counted_as_such_and_not_as_quotas(
+    road: Postroad, receiver: Receiver
+) -> None:
+    """A transformation that no process knows: nothing was sent, and nobody asked for patience."""
+    made = await road.endpoints.create(receiver.url("/status/200"), transform="unknown-here")
+    _ = await road.publish("order.paid", 1)
+    await road.run(until_idle=True)
+    assert set((await road.endpoints.stats(made.id)).total.tries) == {"setup"}
+    assert (await road.explain_queue(made.queue)).because.startswith("setup: ")

@@ -16,7 +16,7 @@ from postroad.cli.command import (
     add_group,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, pieces, when
+from postroad.cli.printing import pieces, when
 from postroad.model.blobs import BLOB_BYTES_MAX
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import ApiRequest, part
@@ -63,12 +63,13 @@ def store_file(call: Invocation, file: Path, **about: str) -> dict[str, Any]:
 
 def list_stored(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List stored attachments by id."""
-    said = call.ask("GET", "/v1/attachments", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [(row["id"], row["size"], when(row["used_at_ms"])) for row in said["attachments"]]
-    call.table(("attachment", "bytes", "used"), rows, "no attachments are stored")
-    more(said["after"])
+    call.page(
+        "/v1/attachments",
+        {"limit": limit, "after": after},
+        ("attachment", "bytes", "used"),
+        lambda row: (row["id"], row["size"], when(row["used_at_ms"])),
+        "no attachments are stored",
+    )
 
 
 def get(call: ExportInvocation, id: Id) -> None:  # noqa: A002 - the word that mails use

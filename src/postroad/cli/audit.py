@@ -17,7 +17,7 @@ from postroad.cli.command import (
     add_group,
 )
 from postroad.cli.options import Group, Option
-from postroad.cli.printing import more, pieces, when
+from postroad.cli.printing import pieces, when
 from postroad.verbs.paging import PAGE_MAX
 
 
@@ -42,11 +42,12 @@ def list_lines(
 ) -> None:
     """List who changed what, the newest first; of all tenants, unless one is named."""
     query = structs.asdict(which) | {"limit": limit, "after": after}
-    said = call.ask("GET", "/v1/audit", query)
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("when", "who~", "from~", "tenant", "verb", "what~", "outcome", "count#")
+    call.page(
+        "/v1/audit",
+        query,
+        columns,
+        lambda row: (
             when(row["at_ms"]),
             f"{row['actor']} {row['name']}".strip(),
             row["address"],
@@ -55,12 +56,9 @@ def list_lines(
             " ".join(f"{name}={text}" for name, text in row["what"].items()),
             row["outcome"],
             "" if row["count"] is None else row["count"],
-        )
-        for row in said["lines"]
-    ]
-    columns = ("when", "who~", "from~", "tenant", "verb", "what~", "outcome", "count#")
-    call.table(columns, rows, "the audit log has no such lines")
-    more(said["after"])
+        ),
+        "the audit log has no such lines",
+    )
 
 
 def export(call: ExportInvocation, *, which: AuditOptions) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group
-from postroad.cli.printing import more, when
+from postroad.cli.printing import when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
@@ -43,12 +43,13 @@ def send(
 
 def list_batches(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List batches, the newest first."""
-    said = call.ask("GET", "/v1/batches", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [(one["id"], one["state"], _counts(one), one["sent"]) for one in said["batches"]]
-    call.table(("batch", "state", "ended", "sent"), rows, "there are no batches")
-    more(said["after"])
+    call.page(
+        "/v1/batches",
+        {"limit": limit, "after": after},
+        ("batch", "state", "ended", "sent"),
+        lambda one: (one["id"], one["state"], _counts(one), one["sent"]),
+        "there are no batches",
+    )
 
 
 def show(call: Listing, id: Id) -> None:  # noqa: A002
@@ -62,6 +63,7 @@ def show(call: Listing, id: Id) -> None:  # noqa: A002
     facts += [("made", when(said["made_at_ms"]))]
     ended = said["ended_at_ms"]
     call.facts([*facts, ("ended at", when(ended))] if ended else facts)
+    call.reply(said, said["sentence"])
 
 
 def _counts(said: dict[str, Any]) -> str:

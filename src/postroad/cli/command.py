@@ -1,6 +1,7 @@
 """What all commands share: which road they use, how they print answers, how they end on errors."""
 
 import inspect
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from msgspec import Struct, structs
 from postroad.api.problems import problem
 from postroad.cli.client import Query, RequestRefused, RoadClient
 from postroad.cli.options import SETTINGS, Argument, Group, Option, PanelCommand, made
-from postroad.cli.printing import as_json, err, facts, failed, out, table
+from postroad.cli.printing import as_json, err, facts, failed, more, out, table
 from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
 from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
@@ -158,6 +159,22 @@ class Listing(Invocation):
 
     OPTIONS: ClassVar[Names] = (*Invocation.OPTIONS, *ROWS)
 
+    def page(
+        self,
+        path: str,
+        query: Query,
+        columns: Sequence[str],
+        row: Callable[[Any], Sequence[object]],
+        empty: str = "",
+    ) -> None:
+        """Ask for a page, and print a row for each entry of its only list; `empty` is for none."""
+        said = self.ask("GET", path, query)
+        if self.printed(said):
+            return
+        entries = next(part for part in said.values() if isinstance(part, list))
+        self.table(columns, map(row, entries), empty)
+        more(said["after"])
+
 
 def _base() -> Settings:
     """With nothing configured: a road in ./road/, or ./road.db where a program made that one."""
@@ -183,6 +200,14 @@ def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
     if not mark:
         raise BadInput(f"{option}: give NAME=VALUE{example}")
     return name.strip(), value.strip()
+
+
+def read_json(what: str, text: str, hint: str = "") -> Any:
+    """Read a value that is given as JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadInput(f"{what} is not JSON{hint}") from None
 
 
 MessageId = Annotated[str, Argument(help="The message's id, as in its receipt: msg_…")]

@@ -20,7 +20,7 @@ from postroad.cli.command import (
 )
 from postroad.cli.messages import show_tries
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, out, when
+from postroad.cli.printing import out, when
 from postroad.cli.progress import show_progress
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
@@ -60,15 +60,13 @@ def dead_list(
 ) -> None:
     """List dead messages, the latest death first."""
     query = structs.asdict(where) | {"limit": limit, "after": after}
-    said = call.ask("GET", "/v1/dead", query)
-    if call.printed(said):
-        return
-    rows = [
-        (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"])
-        for row in said["messages"]
-    ]
-    call.table(("id", "queue~~", "reason", "died", "error~"), rows, "no dead messages")
-    more(said["after"])
+    call.page(
+        "/v1/dead",
+        query,
+        ("id", "queue~~", "reason", "died", "error~"),
+        lambda row: (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"]),
+        "no dead messages",
+    )
 
 
 def dead_show(call: Listing, id: MessageId) -> None:  # noqa: A002

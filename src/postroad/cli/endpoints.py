@@ -14,11 +14,12 @@ from postroad.cli.command import (
     SharedOptions,
     add_group,
     named_value,
+    read_json,
 )
 from postroad.cli.endpoint_life import LIFE
 from postroad.cli.feeds import FEEDS
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, out, when
+from postroad.cli.printing import out, when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
@@ -108,24 +109,18 @@ def _given(settings: EndpointSettings) -> dict[str, Any]:
     data = {name: value for name, value in data.items() if value is not None}
     for name in ("filter", "ladder"):
         if (text := getattr(settings, name)) is not None:
-            data[name] = _json(name, text)
+            data[name] = read_json(f"--{name}", text, ": see docs/guide/events.md")
     return data
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadInput(f"--{name} is not JSON: see docs/guide/events.md") from None
 
 
 def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List the endpoints."""
-    said = call.ask("GET", "/v1/endpoints", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("endpoint", "url~", "types~", "channels~", "state", "health", "description~")
+    call.page(
+        "/v1/endpoints",
+        {"limit": limit, "after": after},
+        columns,
+        lambda one: (
             one["id"],
             one["url"] or "(pull)",
             ", ".join(one["types"]) or "*",
@@ -133,12 +128,9 @@ def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None
             one["state"],
             one["health"],
             one["description"],
-        )
-        for one in said["endpoints"]
-    ]
-    columns = ("endpoint", "url~", "types~", "channels~", "state", "health", "description~")
-    call.table(columns, rows, "there are no endpoints: `postroad endpoint create`")
-    more(said["after"])
+        ),
+        "there are no endpoints: `postroad endpoint create`",
+    )
 
 
 def show(call: Listing, id: Id) -> None:  # noqa: A002

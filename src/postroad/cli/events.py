@@ -13,9 +13,10 @@ from postroad.cli.command import (
     Limit,
     Listing,
     add_group,
+    read_json,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import as_json, more, when
+from postroad.cli.printing import as_json, when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
@@ -44,7 +45,7 @@ def publish(
 ) -> None:
     """Publish an event to every endpoint that matches."""
     text = sys.stdin.read(BYTES_MAX) if body == "-" else body
-    data: dict[str, Any] = {"type": type, "body": _json("the body", text)}
+    data: dict[str, Any] = {"type": type, "body": read_json("the body", text)}
     data |= {"channels": channel or []} | ({"key": key} if key else {})
     said = call.ask("POST", "/v1/events", data=data)
     count = len(said["messages"])
@@ -54,24 +55,15 @@ def publish(
     call.reply(said, f"published: {said['id']} ({told}{again}){warned}")
 
 
-def _json(what: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadInput(f"{what} is not JSON") from None
-
-
 def list_events(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List events, the newest first."""
-    said = call.ask("GET", "/v1/events", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (one["id"], one["type"], when(one["made_at_ms"]), len(one["messages"]))
-        for one in said["events"]
-    ]
-    call.table(("event", "type~", "published", "messages#"), rows, "there are no events")
-    more(said["after"])
+    call.page(
+        "/v1/events",
+        {"limit": limit, "after": after},
+        ("event", "type~", "published", "messages#"),
+        lambda one: (one["id"], one["type"], when(one["made_at_ms"]), len(one["messages"])),
+        "there are no events",
+    )
 
 
 def unmatched(call: Listing) -> None:
@@ -124,7 +116,7 @@ def _file(path: Path) -> Any:
             text = file.read(BYTES_MAX)
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"cannot read {path}: {error}") from None
-    return _json(str(path), text)
+    return read_json(str(path), text)
 
 
 def _tell(call: Listing, said: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ async def make_first_token(road: Postroad, said: SafeConsole, url: str) -> None:
         new = await road.tokens.make("first", tenant=EVERY_TENANT)
         write_private(file, new.secret.encode() + b"\n", own or Path())
     except OSError as error:
-        made = "`postroad token make NAME --tenant '*'` makes one"
+        made = "`postroad token make NAME --everywhere` makes one"
         said.print(f"No access token yet: cannot write {file}: {error.strerror}; {made}")
         return
     said.print(f"Access token for --token-file: {file.resolve()}")

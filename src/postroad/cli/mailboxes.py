@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from postroad.cli.command import After, Commands, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, more, out
+from postroad.cli.printing import err, out
 from postroad.remote.api_request import part
 
 Box = Annotated[str, Argument(help="The mailbox's name.")]
@@ -46,15 +46,13 @@ def list_mailboxes(
     after: After = "",
 ) -> None:
     """List mailboxes by name, with how many messages wait in each."""
-    said = call.ask("GET", "/v1/mailboxes", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (row["box"], row["waiting"], "over its quota" if row["over_quota"] else "")
-        for row in said["mailboxes"]
-    ]
-    call.table(("mailbox", "waiting#", "because~"), rows, "no mailboxes: `postroad mailbox create`")
-    more(said["after"])
+    call.page(
+        "/v1/mailboxes",
+        {"limit": limit, "after": after},
+        ("mailbox", "waiting#", "because~"),
+        lambda row: (row["box"], row["waiting"], "over its quota" if row["over_quota"] else ""),
+        "no mailboxes: `postroad mailbox create`",
+    )
 
 
 def explain(call: Invocation, box: Box) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from postroad.cli.command import After, Invocation, Limit, Listing, command
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import ago, err, more
+from postroad.cli.printing import ago, err
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 
@@ -25,7 +25,7 @@ def add(app: Group) -> None:
         (
             "unblock",
             "unblocked",
-            "Lift a block now: quota, setup, unreachable, disabled, or an open circuit.",
+            "Lift a block now: of a queue, whatever its kind, or an open circuit.",
         ),
     ):
         command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
@@ -33,28 +33,24 @@ def add(app: Group) -> None:
 
 def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List queues by name: how many messages wait, and what holds them back."""
-    said = call.ask("GET", "/v1/queues", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
     columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
-    rows = [
-        (row["queue"], row["waiting"], row["held"], row["dead"], row["because"])
-        for row in said["queues"]
-    ]
-    call.table(
-        columns, rows, "no queues yet: a handler, or the first send to an address, makes one"
+    call.page(
+        "/v1/queues",
+        {"limit": limit, "after": after},
+        columns,
+        lambda row: (row["queue"], row["waiting"], row["held"], row["dead"], row["because"]),
+        "no queues yet: a handler, or the first send to an address, makes one",
     )
-    more(said["after"])
 
 
 def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
-    said = call.ask("GET", "/v1/lanes", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
     columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
-    rows = [
-        (
+    call.page(
+        "/v1/lanes",
+        {"limit": limit, "after": after},
+        columns,
+        lambda row: (
             row["id"],
             f"{row['transport']} {row['server']}",
             row["shard"],
@@ -63,11 +59,9 @@ def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
             row["held"],
             f"process {row['owner']['pid']} on {row['owner']['host']}" if row["owner"] else "–",
             row["because"],
-        )
-        for row in said["lanes"]
-    ]
-    call.table(columns, rows, "no lanes yet: the first queue makes one")
-    more(said["after"])
+        ),
+        "no lanes yet: the first queue makes one",
+    )
 
 
 def levels(call: Listing) -> None:

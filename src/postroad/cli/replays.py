@@ -14,7 +14,7 @@ from postroad.cli.command import (
     add_group,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, when
+from postroad.cli.printing import when
 from postroad.remote.api_request import part
 
 Id = Annotated[str, Argument(help="The replay's id: rpl_…")]
@@ -64,15 +64,13 @@ def start(
 
 def list_replays(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List replays, the newest first."""
-    said = call.ask("GET", "/v1/replays", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (one["id"], one["what"], one["queue"] or "all", one["state"], _progress(one))
-        for one in said["replays"]
-    ]
-    call.table(("replay", "what", "queue~~", "state", "sent"), rows, "there are no replays")
-    more(said["after"])
+    call.page(
+        "/v1/replays",
+        {"limit": limit, "after": after},
+        ("replay", "what", "queue~~", "state", "sent"),
+        lambda one: (one["id"], one["what"], one["queue"] or "all", one["state"], _progress(one)),
+        "there are no replays",
+    )
 
 
 def show(call: Listing, id: Id) -> None:  # noqa: A002

@@ -16,7 +16,7 @@ from postroad.cli.command import (
     add_group,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, more, pieces, when
+from postroad.cli.printing import err, pieces, when
 from postroad.model.errors import BadInput
 from postroad.model.mail_report import BYTES_MAX
 
@@ -74,21 +74,19 @@ def list_entries(
 ) -> None:
     """List who is not sent to, the newest first."""
     which = _query(reason=reason, recipient=recipient, after=after, everywhere=everywhere)
-    said = call.ask("GET", "/v1/suppressions", {"limit": limit, **which})
-    if call.printed(said):
-        return
-    rows = [
-        (
+    call.page(
+        "/v1/suppressions",
+        {"limit": limit, **which},
+        ("recipient~", "reason", "since", "from~", "note~"),
+        lambda row: (
             row["recipient"],
             row["reason"],
             when(row["at_ms"]),
             f"{row['campaign']} {row['message']}".strip(),
             row["note"],
-        )
-        for row in said["suppressions"]
-    ]
-    call.table(("recipient~", "reason", "since", "from~", "note~"), rows, "nobody is on this list")
-    more(said["after"])
+        ),
+        "nobody is on this list",
+    )
 
 
 def import_file(

@@ -14,7 +14,7 @@ from postroad.cli.command import (
     confirmed,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, when
+from postroad.cli.printing import more, out, when
 from postroad.cli.privacy import erased, followed
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
@@ -34,6 +34,7 @@ class TenantLimitFlags(SharedOptions, frozen=True):
     mailboxes_max: Annotated[str, Option(help="How many mailboxes.")] = ""
     campaigns_max: Annotated[str, Option(help="How many campaigns.")] = ""
     imports_max: Annotated[str, Option(help="How many imports at once.")] = ""
+    timetables_max: Annotated[str, Option(help="How many timetables made at run time.")] = ""
 
     def given(self) -> dict[str, int | None]:
         """Those that were given."""
@@ -91,8 +92,7 @@ def list_tenants(call: Listing, limit: Limit = 100, after: After = "") -> None:
         for one in said["tenants"]
     ]
     call.table(("tenant", "created", "own limits~", "description~"), rows, "no tenants")
-    if said["after"]:
-        err().print(f"more: --after {said['after']}")
+    more(said["after"])
 
 
 def show(call: Listing, name: Name) -> None:

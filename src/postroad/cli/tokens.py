@@ -6,6 +6,8 @@ from typing import Annotated, Any
 from postroad.cli.command import Commands, Invocation, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, when
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
 
@@ -26,9 +28,16 @@ def make(
     lasts: Annotated[
         timedelta | None, Option(help="How long it is good for, as 30d or 12h; else for ever.")
     ] = None,
+    everywhere: Annotated[
+        bool, Option("--everywhere", help="For every tenant, and for the tenants themselves.")
+    ] = False,
 ) -> None:
-    """Make a token for the tenant. It is printed only now: the server stores no copy."""
-    data: dict[str, Any] = {"name": name, "tenant": call.tenant}
+    """Make a token for the tenant, or with --everywhere for all tenants. It is printed only now:
+    the server stores no copy."""
+    if everywhere and call.tenant != DEFAULT_TENANT:
+        raise BadInput("--everywhere is every tenant: leave --tenant out")
+    data: dict[str, Any] = {"name": name}
+    data |= {"everywhere": True} if everywhere else {"tenant": call.tenant}
     if scope:
         data["scopes"] = scope
     if role:
@@ -40,7 +49,8 @@ def make(
         return
     out().print(said["secret"])
     scopes = ", ".join(said["token"]["scopes"])
-    err().print(f"may {scopes} for {said['token']['tenant']}; shown only now")
+    whose = "every tenant" if everywhere else said["token"]["tenant"]
+    err().print(f"may {scopes} for {whose}; shown only now")
 
 
 def list_tokens(call: Listing) -> None:

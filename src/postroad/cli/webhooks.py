@@ -19,7 +19,7 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, status_text, when
+from postroad.cli.printing import status_text, when
 from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 from postroad.remote.api_request import part
@@ -105,23 +105,21 @@ def list_webhooks(
     after: After = "",
 ) -> None:
     """List the webhooks that something is set for, without their secrets."""
-    said = call.ask("GET", "/v1/webhooks", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("webhook~~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
+    call.page(
+        "/v1/webhooks",
+        {"limit": limit, "after": after},
+        columns,
+        lambda one: (
             one["url"],
             one["secrets"],
             ", ".join(one["headers"]),
             ", ".join(map(str, one["reject"])),
             f"{one['timeout_ms']} ms",
             one["fault"],
-        )
-        for one in said["webhooks"]
-    ]
-    columns = ("webhook~~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
-    call.table(columns, rows, "nothing is set for any webhook: `postroad webhook set`")
-    more(said["after"])
+        ),
+        "nothing is set for any webhook: `postroad webhook set`",
+    )
 
 
 def delete(call: Invocation, url: Url) -> None:
@@ -131,6 +129,7 @@ def delete(call: Invocation, url: Url) -> None:
 
 def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
     """List every try of a message: when, to which address, and what the server answered."""
+    columns = ("try#", "started", "outcome", "status#", "took#", "address", "fault~", "answer~")
     said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
     if call.printed(said):
         return

@@ -4,8 +4,10 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from postroad.api.everywhere import Everywhere, whose
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
+from postroad.model.errors import BadInput
 from postroad.model.texts import Name
 from postroad.model.tokens import Role, Scope, Token
 from postroad.verbs.tokens import NewToken
@@ -13,13 +15,14 @@ from postroad.verbs.tokens import NewToken
 
 class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A token to be made, with a `role` or with `scopes`; with neither it has all
-    scopes. A token of every tenant may name another `tenant` than its own. The new token expires no
-    later than the one that makes it."""
+    scopes. A token of every tenant may name another `tenant` than its own, or make one that is for
+    every tenant (`everywhere`). The new token expires no later than the one that makes it."""
 
     name: Annotated[Name, Meta(min_length=1)]
     scopes: Annotated[tuple[Scope, ...], Meta(min_length=1)] | None = None
     role: Role | None = None
     tenant: Name = ""
+    everywhere: Everywhere = False
     lasts_s: Annotated[float, Meta(ge=1, le=3_162_240_000)] | None = None
 
 
@@ -27,11 +30,14 @@ class TokenRequest(Struct, frozen=True, forbid_unknown_fields=True):
 async def token_make(request: Request, asked: TokenRequest) -> NewToken:
     """Make a token. Its `secret` is in this answer and nowhere else."""
     asker = request.who
+    if asked.everywhere and asked.tenant:
+        raise BadInput("everywhere is every tenant: leave tenant out")
+    tenant = whose(request, everywhere=True) if asked.everywhere else asked.tenant
     made = await request.road.tokens.make(
         asked.name,
         scopes=asked.scopes,
         role=asked.role,
-        tenant=asked.tenant or asker.tenant,
+        tenant=tenant or asker.tenant,
         lasts_s=asked.lasts_s,
         by=asker,
     )

@@ -1,0 +1,117 @@
+"""Commands that show events, event types and endpoints, as people and as programs read them."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad import Postroad
+from postroad.config import Settings
+from tests.cli.running import data, postroad
+from tests.webhook.conftest import LOCAL, Receiver
+
+DSN = "sqlite:///road.db"
+HOOK = "https://1.1.1.1/hook"
+
+
+async def run(*words: str) -> Any:
+    return await asyncio.to_thread(data, *words, "--dsn", DSN)
+
+
+async def read(*words: str, code: int = 0) -> str:
+    """What people see."""
+    said = await asyncio.to_thread(postroad, *words, "--dsn", DSN)
+    assert said.exit_code == code, said.output
+    return said.output
+
+
+async def test_an_event_is_shown_and_what_nobody_wanted_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with Postroad(DSN) as road:
+        assert "every event was matched" in await read("event", "unmatched")
+        await road.endpoints.create(HOOK, types=("order.*",), channels=("eu",))
+        got = await road.publish("order.paid", {"n": 7}, channels=("eu",))
+        lost = [await road.publish("refund.made", {"n": n}) for n in range(2)]
+        shown = await run("event", "show", got.id)
+        assert (shown["type"], shown["body"], shown["channels"]) == ("order.paid", {"n": 7}, ["eu"])
+        assert shown["messages"] == list(got.messages)
+        text = await read("event", "show", got.id)
+        for word in (got.id, got.messages[0], '{"n": 7}', "eu"):
+            assert word in text
+        assert "none: no endpoint matched" in await read("event", "show", lost[0].id)
+        assert "no event" in await read("event", "show", "evt_0000000000000", code=2)
+        assert (await run("event", "unmatched"))["types"] == [
+            {"type": "refund.made", "count": 2, "last": lost[1].id}
+        ]
+        table = await read("event", "unmatched")
+        assert "refund.made" in table
+        assert lost[1].id in table
+
+
+async def test_event_types_are_listed_shown_exported_and_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with Postroad(DSN) as road:
+        assert "there are no event types" in await read("event-type", "list")
+        schema: dict[str, Any] = {"type": "object", "required": ["id"]}
+        await road.event_types.set("order.paid", description="An order was paid", schema=schema)
+        await road.event_types.set("order.old", archived=True)
+        assert [one["name"] for one in (await run("event-type", "list"))["event_types"]] == [
+            "order.paid"
+        ]
+        every = await read("event-type", "list", "--archived")
+        assert "order.old" in every
+        assert "An order was paid" in every
+        shown = await run("event-type", "show", "order.paid")
+        assert (shown["description"], shown["schema"]) == ("An order was paid", schema)
+        assert '"required": ["id"]' in await read("event-type", "show", "order.paid")
+        assert "refund" in await read("event-type", "show", "refund", code=2)
+        document = json.loads(await read("event-type", "export"))
+        assert "order.paid" in document["webhooks"]
+    (tmp_path / "types.json").write_text(json.dumps(document))
+    (tmp_path / "none.json").write_text('{"openapi": "3.1.0"}')
+    (tmp_path / "road.db").rename(tmp_path / "old.db")
+    async with Postroad(DSN) as road:
+        assert "describes no webhooks" in await read("event-type", "import", "none.json", code=2)
+        brought = await run("event-type", "import", "types.json")
+        assert [one["name"] for one in brought["event_types"]] == ["order.paid"]
+        assert "order.paid" in await read("event-type", "import", "types.json")
+        assert (await road.event_types.get("order.paid")).schema == schema
+
+
+async def test_endpoints_are_listed_shown_and_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with Postroad(DSN, settings=Settings(webhooks=LOCAL)) as road:
+        assert "there are no endpoints" in await read("endpoint", "list")
+        bad = await road.endpoints.create(
+            receiver.url("/status/400"), types=("order.*",), reject=(400,), description="theirs"
+        )
+        read_only = await road.endpoints.create(pull=True, types=("refund.*",))
+        page = await run("endpoint", "list", "--limit", "1")
+        assert ([one["id"] for one in page["endpoints"]], page["after"]) == ([bad.id], bad.id)
+        rest = await read("endpoint", "list", "--after", page["after"])
+        assert read_only.id in rest
+        assert "(pull)" in rest
+        assert bad.id not in rest
+        shown = await run("endpoint", "show", bad.id)
+        assert (shown["types"], shown["reject"], shown["secrets"]) == (["order.*"], [400], 1)
+        text = await read("endpoint", "show", bad.id)
+        assert "theirs" in text
+        assert bad.secret not in text
+        assert "no endpoint" in await read("endpoint", "show", "ep_0000000000000", code=2)
+        (message,) = (await road.publish("order.paid", 1)).messages
+        await road.run(until_idle=True)
+        assert (await road.explain(message)).state == "dead"
+        since = ("--since", "2020-01-01T00:00:00Z")
+        told = await read("endpoint", "recover", bad.id, *since, "--dry-run")
+        assert told.startswith("1 messages would be sent again, dead since 2020-01-01")
+        begun = await run("endpoint", "recover", bad.id, *since)
+        assert begun["messages"] == 1
+        assert (await road.replays.get(begun["replay"])).total == 1
