@@ -363,7 +363,7 @@ class Postroad:
         await self._controls.resume(queue, tenant=tenant)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Lift a queue's block now: quota, setup, unreachable or disabled."""
+        """Lift a queue's block now: quota, rule, handler, setup, unreachable or disabled."""
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(

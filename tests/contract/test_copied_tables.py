@@ -24,7 +24,7 @@ select c.relname::text, a.attname::text
 NOW_MS = 1_700_000_000_000
 FITTING: dict[str, dict[str, Any]] = {
     "queue": {"policy": b"{}", "block_kind": "quota", "block_until": 9},
-    "token": {"digest": b"d" * 32},
+    "token": {"digest": b"d" * 32, "kind": "session"},
     "mailbox": {"sender": b"s" * 32, "recipient": b"r" * 32, "first": 3, "next": 4, "over": 1},
     "letter": {"text": 1},
     "history": {"state": "cancelled", "late": 1, "finished_at": NOW_MS},

@@ -345,6 +345,17 @@ async def test_a_credential_with_wrong_callbacks_is_refused(
             await road.credentials.put("x", spec, secrets=secrets, kind="smtp", check=False)
 
 
+async def test_a_password_in_a_servers_address_is_refused_since_addresses_are_shown(
+    tmp_path: Path,
+) -> None:
+    async with Postroad(f"sqlite:///{tmp_path}/road.db") as road:
+        for server in ("smtp://lee:hush@127.0.0.1:9", "smtps://lee:hush@[::1]?sessions=2"):
+            with pytest.raises(BadInput, match="give account and secret") as refused:
+                await road.credentials.put("x", CredentialSpec(server), kind="smtp", check=False)
+            assert "hush" not in str(refused.value)
+        assert await road.credentials.list() == []
+
+
 def test_fields_that_are_null_or_of_another_kind_lose_no_report() -> None:
     """As providers' own samples have them: `complaintSubType` null, numbers in metadata."""
     told = msgspec.json.decode(ses_event("Bounce", ANN, "mark"))

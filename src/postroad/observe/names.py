@@ -41,7 +41,7 @@ BLOCKED: Final = Metric(
     "postroad_blocked_queues",
     "gauge",
     (),
-    "Queues with a block: quota, setup, unreachable or disabled",
+    "Queues with a block: quota, rule, handler, setup, unreachable or disabled",
     fleet=True,
 )
 PAUSED: Final = Metric(

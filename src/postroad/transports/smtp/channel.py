@@ -138,7 +138,10 @@ class SmtpChannel:
     def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
         """Check a credential; BadInput says what is wrong."""
         credential = OpenCredential(Credential(0, "", "", self.name, spec, "", b""), secrets)
-        _ = self._relay_of(credential)  # whether it can be read
+        if spec.server and read_relay(spec.server).user:
+            # It would be stored as it stands, and shown by whatever shows the credential.
+            raise BadInput("the server has a user and a password in it: give account and secret")
+        _ = self._relay_of(credential)  # whether there is one
         if bool(spec.account) != bool(credential.secret):
             raise BadInput("a user needs its password, and a password its user")
         if spec.sender:

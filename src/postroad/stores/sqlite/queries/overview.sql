@@ -15,7 +15,7 @@ rungs as (
     from page p join hold h on h.queue_id = p.id)
 select p.tenant, p.name, p.transport, p.paused_at, p.block_kind, p.block_until, p.block_reason,
        coalesce(min(s.because) filter (where s.state = 'held' and s.n > 0),
-                case when p.paused_at > 0 then 'paused'
+                case when p.paused_at > 0 then (select w.because from pause w where w.queue_id = p.id)
                      when p.block_until > ?4 then p.block_kind || ': ' || p.block_reason
                      else '' end),
        count(distinct s.because) filter (where s.state = 'held' and s.n > 0),

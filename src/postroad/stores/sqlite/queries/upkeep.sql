@@ -12,7 +12,7 @@ select min(expires_at) from message where expires_at < 4611686018427387904
 -- name: spells
 -- Find queues that are blocked by a quota or an unreachable recipient.
 select id, policy, block_kind, block_since from queue
- where block_kind in ('quota', 'setup', 'unreachable') and paused_at = 0
+ where block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable') and paused_at = 0
 
 -- name: lane_spells
 -- Find queues on lanes whose server has been away since before a time.

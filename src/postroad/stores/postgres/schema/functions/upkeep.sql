@@ -26,7 +26,7 @@ begin
     'spells', (
       select coalesce(json_agg(s), '[]') from (
         select q.id as queue, q.policy, q.block_kind as kind, q.block_since as since, 0 as lane
-          from queue q where q.block_kind in ('quota', 'setup', 'unreachable') and q.paused_at = 0
+          from queue q where q.block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable') and q.paused_at = 0
         union all
         select q.id, q.policy, 'unreachable', l.circuit_since, l.id
           from lane l join queue_lane ql on ql.lane_id = l.id join queue q on q.id = ql.queue_id
