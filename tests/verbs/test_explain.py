@@ -18,7 +18,6 @@ from postroad.model.states import State
 from postroad.model.tries import Try
 from tests.rig import receivers
 from tests.rig.world import World, simulate
-from tests.verbs.feed_foretelling import foretell_feeds
 from tests.verbs.foretelling import foretell
 from tests.verbs.states import (
     HOUR_S,
@@ -285,15 +284,6 @@ def test_of_two_blocks_the_later_end_counts_and_both_are_shown() -> None:
         assert 130 < in_s(world, said) < 230
 
     simulate(3, story)
-
-
-def test_explain_is_right_about_feeds() -> None:
-    """Random publishes, reads, acks, leases that end and cancels: a message that can be read now is
-    in the next read, and no other is."""
-    checked, broken = foretell_feeds(first_seed=7, worlds=4)
-    assert broken == []
-    for what in ("read now", "read later", "acked", "cancelled"):
-        assert checked[what] >= 10, checked
 
 
 def test_explain_is_right_in_every_state() -> None:
