@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from postroad.api.answering import MEDIA_TYPE as PROBLEM
 from postroad.api.app import Application
 from postroad.api.in_process import ask
 from postroad.api.progress import NDJSON
@@ -47,6 +48,11 @@ class PageApi:
         """Set something."""
         return await self._ask(ApiRequest("PUT", path, {}, msgspec.json.encode(data)))
 
+    async def change(self, path: str, data: object) -> None:
+        """Change something, and leave the rest of it as it is."""
+        asked = ApiRequest("PATCH", path, {}, msgspec.json.encode(data))
+        _ = await self._ask(asked)  # a refusal is raised
+
     async def delete(self, path: str, **query: object) -> Any:
         """End something."""
         return await self._ask(ApiRequest("DELETE", path, query))
@@ -65,6 +71,6 @@ class PageApi:
     async def _ask(self, asked: ApiRequest, heard: Callable[[bytes], None] | None = None) -> Any:
         signed = msgspec.structs.replace(asked, headers={**self._headers, **asked.headers})
         answer = await ask(self._app, signed, heard, client=self._client)
-        if answer.status >= 400:
+        if answer.status >= 400 and answer.headers["content-type"] == PROBLEM:
             raise ProblemAnswer(msgspec.json.decode(answer.content, type=Problem))
         return answer.json() if answer.content else None
