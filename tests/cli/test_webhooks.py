@@ -15,10 +15,12 @@ import apsw
 import pytest
 
 from postroad import Postroad
+from postroad.cli.receiver import ReceivedRequest, Receiver, ReceiverOptions
 from postroad.config import Settings
 from postroad.model.keyring import new_key
 from postroad.model.webhook import WebhookRules
-from postroad.transports.webhook.signing import public_key
+from postroad.ports.clock import SystemClock, system_chance
+from postroad.transports.webhook.signing import Signer, public_key
 from postroad.verbs.webhooks import WebhookAdmin
 from tests.cli.running import data, postroad, running, start
 
@@ -93,6 +95,33 @@ def test_listen_verifies_and_tells(tmp_path: Path, known: tuple[str, ...], verdi
     assert (heard["method"], heard["path"], heard["status"]) == ("POST", "/hook?a=1", 200)
     assert heard["signature"] == verdict
     assert heard["headers"]["webhook-id"].startswith("msg_")
+
+
+def test_what_comes_before_the_secret_is_known_is_verified_when_it_is() -> None:
+    """A road sends to a new endpoint before the command has its answer."""
+    heard: list[ReceivedRequest] = []
+
+    async def story() -> None:
+        receiver = Receiver(ReceiverOptions(), SystemClock(), system_chance(), heard.append)
+        server, port = await receiver.start("127.0.0.1", 0)
+        receiver.expect_secret()
+        at_s, body = int(SystemClock().now_ms() / 1000), b"{}"
+        signed = Signer([ONE]).sign("msg_1", at_s, body)
+        async with server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(
+                f"POST / HTTP/1.1\r\ncontent-length: 2\r\nwebhook-id: msg_1\r\nwebhook-timestamp: "
+                f"{at_s}\r\nwebhook-signature: {signed}\r\n\r\n".encode()
+                + body
+            )
+            await asyncio.sleep(0.1)
+            assert heard == []
+            receiver.trust(ONE)
+            assert b" 200 " in await reader.readline()
+            writer.close()
+
+    asyncio.run(story())
+    assert [one.signature for one in heard] == ["verified"]
 
 
 def test_listen_verifies_with_a_public_key(tmp_path: Path) -> None:

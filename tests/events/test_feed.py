@@ -76,7 +76,7 @@ async def test_a_read_that_waits_is_woken_and_asks_no_more_than_it_must(road: Po
 async def test_what_is_not_acked_comes_again_after_its_lease(road: Postroad) -> None:
     made = await road.endpoints.create(pull=True)
     (number,) = await publish(road, 1)
-    assert ids(await road.endpoints.feed(made.id, lease=1)) == [number]
+    assert ids(await road.endpoints.feed(made.id, lease=4)) == [number]
     told = await road.explain(number)
     assert [each.kind for each in told.blocks] == ["leased"]
     assert "It was read, and is not acked." in told.sentence

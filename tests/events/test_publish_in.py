@@ -78,7 +78,7 @@ async def test_a_key_publishes_once_and_another_body_reaches_nobody(
         assert road.dsn.startswith("sqlite")  # which tells at once
     async with transaction(road) as connection:
         last = await road.publish_in(connection, "order.paid", 3, key="new")
-    while 3 not in got(receiver, mark):
+    while not {1, 3} <= set(got(receiver, mark)):  # in whatever order
         await asyncio.sleep(0.05)
     assert sorted(got(receiver, mark)) == [1, 3]
     assert len((await road.events.get(last.id)).messages) == 1

@@ -1,5 +1,6 @@
 """Turns of an endpoint's life on both databases: who may do what, and what the operator is told."""
 
+import asyncio
 import json
 from functools import partial
 from typing import Any
@@ -12,7 +13,9 @@ from postroad.model.endpoint_life import HOUR_MS, EndpointHour, disabled_life
 from postroad.model.errors import BadInput, Conflict
 from postroad.model.event import EventRow, EventTarget
 from postroad.model.replay import pair_of
+from postroad.verbs import endpoint_watch
 from postroad.verbs.endpoint_watch import _apart
+from postroad.verbs.event_stores import event_store
 from tests.webhook.conftest import Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -48,6 +51,34 @@ async def test_an_endpoint_that_fails_is_told_of_disabled_and_recovers(
     assert {one["endpoint"] for one in await told(road)} == {made.id}
     await road.run(until_idle=True)
     assert (await road.endpoints.stats(ops.id, tenant=OPERATOR)).total.tries == {"delivered": 3}
+
+
+async def test_one_that_recovers_while_the_road_stops_is_told_of(
+    road: Postroad, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its counts were written, and it was not judged: nobody heard of it for an hour."""
+    monkeypatch.setattr(endpoint_watch, "WRITE_S", 0.01)
+    made = await road.endpoints.create(receiver.url("/status/500"))
+    await road.endpoints.set_rules(notice_after_s=0)
+    await road.publish("order.paid", 1)
+    await road.run(until_idle=True)
+    await road.endpoints.change(made.id, url=receiver.url("/status/200") + "?mended")
+    await road.publish("order.paid", 2)
+    asked, find = asyncio.Event(), event_store(road.store).endpoints_of
+
+    async def hangs_at_first(queues: Any) -> Any:
+        if not asked.is_set():
+            asked.set()
+            await asyncio.Event().wait()
+        return await find(queues)
+
+    monkeypatch.setattr(road.store, "endpoints_of", hangs_at_first)
+    running = asyncio.create_task(road.run())
+    await asked.wait()
+    road.stop()
+    await running
+    types = ["endpoint.failing", "endpoint.recovered"]
+    assert [one["type"] for one in await told(road)] == types
 
 
 async def test_what_an_operator_disabled_its_owner_cannot_enable(road: Postroad) -> None:

@@ -58,10 +58,17 @@ class Receiver:
         self._clock = clock
         self._chance = chance
         self._tell = tell
+        self._trusting = asyncio.Event()
+        self._trusting.set()
+
+    def expect_secret(self) -> None:
+        """Hold what comes until `trust`: a road may send before it has told its secret."""
+        self._trusting.clear()
 
     def trust(self, secret: str) -> None:
         """Verify signatures with this secret too."""
         self._options = replace(self._options, secrets=(*self._options.secrets, secret))
+        self._trusting.set()
 
     async def start(self, host: str, port: int) -> "tuple[asyncio.Server, int]":
         """Start listening; returns the server and its port."""
@@ -89,6 +96,7 @@ class Receiver:
         pairs = [line.partition(":") for line in lines]
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
         body = await _body(reader, headers)
+        _ = await self._trusting.wait()  # it is always true
         await self._clock.sleep(self._options.slow_s)
         status = self._status()
         self._tell(

@@ -50,6 +50,7 @@ async def _listen(
             await stopped.wait()
             return
         own = OwnEndpoint(call.ask, wanted)
+        receiver.expect_secret()
         await own.create(wanted["url"] or f"http://{HOST}:{where}/")
         receiver.trust(own.secret)
         err().print(f"it is the endpoint {own.id} of tenant {call.tenant} until it ends")

@@ -44,6 +44,8 @@ class EndpointWatch:
         self._turns = turns
         self._log = log
         self._unwritten: list[EndpointHour] = []
+        self._unjudged: set[int] = set()
+        """Queues whose counts are written: whoever is stopped in between judges them at its end."""
         self._look_at_s = 0.0
         self._rules: dict[str, EndpointRules] = {}
         self._dead = DeadNotices(store.clock, turns, self._rules_of)
@@ -101,19 +103,21 @@ class EndpointWatch:
                 raise
             for one in rows:
                 self._dead.add(one.queue, one.counts[DEAD])
-            await self._judge_all(store, rows)
+            self._unjudged |= {one.queue for one in rows if one.failing_since_ms or one.succeeded}
+            if any(one.failing_since_ms for one in rows):
+                self._look_at_s = min(self._look_at_s, self._store.clock.steady_s() + LOOK_S)
+            await self._judge_all(store)
+        if self._unjudged:
+            await self._judge_all(store)
 
     async def _tell_dead(self, store: EventStore) -> None:
         self._look_at_s = min(self._look_at_s, await self._dead.tell(store))
 
-    async def _judge_all(self, store: EventStore, rows: Sequence[EndpointHour]) -> None:
-        failing = {one.queue for one in rows if one.failing_since_ms}
-        ended = {one.queue for one in rows if one.succeeded}
-        if failing:
-            self._look_at_s = min(self._look_at_s, self._store.clock.steady_s() + LOOK_S)
+    async def _judge_all(self, store: EventStore) -> None:
         self._rules.clear()
-        for entry in await store.endpoints_of(sorted(failing | ended)):
+        for entry in await store.endpoints_of(sorted(self._unjudged)):
             await self._judge(store, entry)
+        self._unjudged.clear()
 
     async def _look(self, store: EventStore) -> bool:
         """Look at all endpoints that are not simply enabled and healthy; whether there are any."""
