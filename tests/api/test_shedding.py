@@ -30,6 +30,7 @@ async def test_what_is_not_stored_in_time_is_refused_and_a_key_makes_it_safe(
         assert (late.status, kind(late), late.headers["retry-after"]) == (503, "overloaded", "2")
         assert "same key" in late.json()["detail"]
         go.set()
+        stand.context.admission = IntakeAdmission(stand.context.meter, 10, 60)
         again = await stand.say("POST", "/v1/messages", data)
         assert again.status == 200  # it was stored after all, and is not sent twice
         assert (await stand.road.store.counts())["waiting"] == 1

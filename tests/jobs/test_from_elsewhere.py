@@ -84,7 +84,7 @@ async def command(folder: Path, *words: str) -> AsyncIterator[asyncio.subprocess
 def test_the_command_watches_a_job_and_lists_those_that_run(tmp_path: Path, within: Within) -> None:
     road, go_on = worker(tmp_path), asyncio.Event()
 
-    @road.handler("resize")
+    @road.handler("resize", timeout=150)
     async def resize(message: Message[int]) -> None:
         message.progress(3, 12, "photos")
         _ = await go_on.wait()

@@ -1,13 +1,12 @@
 """Lists on RabbitMQ: what the state store knows, and a named error for what only the broker has."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from postroad import Message, Reject
 from postroad.model.errors import NotOnRabbitMQ
-from tests.rabbitmq.roads import a_road
+from tests.rabbitmq.roads import a_road, running, until_state
 
 
 async def test_finished_dead_and_noted_messages_are_listed(dsn: str, tmp_path: Path) -> None:
@@ -23,7 +22,10 @@ async def test_finished_dead_and_noted_messages_are_listed(dsn: str, tmp_path: P
     async with road:
         sent = [(await road.send("lists-good", n)).id for n in range(3)]
         dead = (await road.send("lists-bad", 1)).id
-        await asyncio.wait_for(road.run(until_idle=True), 30)
+        async with running(road):
+            for number in sent:
+                await until_state(road, number, "delivered")
+            await until_state(road, dead, "dead")  # it is collected from the broker a little later
         later = (await road.send("lists-good", 9, delay=3_600)).id
         page = await road.messages.list(queue="lists-good", state="delivered")
         assert sorted(one.id for one in page.messages) == sorted(sent)
