@@ -59,10 +59,10 @@ def test_a_coroutine_is_cancelled_and_a_thread_is_told(  # noqa: C901 - five way
             assert await stopped("async", "clumsy") == ("cancelled", "cancelled")
             assert await stopped("async", "stubborn") == ("final", "delivered")
             assert await stopped("thread", "good thread") == ("cancelled", "cancelled")
-            assert await stopped("thread", "deaf", wait=0.2) == ("sending", "delivered")
+            assert await stopped("thread", "deaf", wait=4) == ("sending", "delivered")
             plain = await road.send("async", "plain")  # without running it goes on
             await until(lambda: "plain began" in seen)
-            assert (await road.cancel(plain.id, wait=0.2)).state == "sending"
+            assert (await road.cancel(plain.id, wait=4)).state == "sending"
             assert "plain stopped" not in seen
             assert (await road.cancel(plain.id, running=True)).state == "cancelled"
 
