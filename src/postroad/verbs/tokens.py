@@ -97,8 +97,9 @@ class TokenAdmin:
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        # What a person makes may outlast the session in which it is made.
-        until_ms = token.expires_at_ms if token.kind is TokenKind.program else None
+        # What a person makes may outlast the session, but not the token that let the person in.
+        is_program = token.kind is TokenKind.program
+        until_ms = token.expires_at_ms if is_program else token.makes_until_ms
         scopes = frozenset(token.scopes)
         return Caller(tenant, scopes, token.id, every, until_ms, token.name)
 

@@ -9,6 +9,7 @@ create table token (
   created_at bigint not null,
   expires_at bigint not null,
   role       text not null default '',
-  kind       text not null default 'program' check (kind in ('program', 'login', 'session'))
+  kind       text not null default 'program' check (kind in ('program', 'login', 'session')),
+  makes_until bigint not null -- what a session makes ends by then
 );
 create index token_tenant on token (tenant);
