@@ -47,6 +47,11 @@ class PageApi:
         """Set something."""
         return await self._ask(ApiRequest("PUT", path, {}, msgspec.json.encode(data)))
 
+    async def change(self, path: str, data: object) -> None:
+        """Change something, and leave the rest of it as it is."""
+        asked = ApiRequest("PATCH", path, {}, msgspec.json.encode(data))
+        _ = await self._ask(asked)  # a refusal is raised
+
     async def delete(self, path: str, **query: object) -> Any:
         """End something."""
         return await self._ask(ApiRequest("DELETE", path, query))

@@ -9,6 +9,7 @@ create table token (
   created_at integer not null,
   expires_at integer not null,
   role       text not null default '',
-  kind       text not null default 'program' check (kind in ('program', 'login', 'session'))
+  kind       text not null default 'program' check (kind in ('program', 'login', 'session', 'portal_link', 'portal')),
+  portal     text not null default ''
 ) strict, without rowid;
 create index token_tenant on token (tenant);
