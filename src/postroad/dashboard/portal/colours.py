@@ -1,4 +1,4 @@
-"""The operator's colour, made readable: dark enough on light ground, light enough on dark ground."""
+"""The operator's colour, made readable: dark enough on light, light enough on dark."""
 
 from typing import Final
 

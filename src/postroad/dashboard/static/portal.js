@@ -9,6 +9,7 @@ const nav = document.querySelector("nav");
 const FIRST = "/endpoints";
 let token = "";
 let asked = 0;
+let told = false;  // what a form did is said on the page that it leads to
 
 function keep(text) {
   token = text;
@@ -61,6 +62,7 @@ async function load(focus = true) {
   if (!answer || number !== asked) return;
   if (!answer.ok) return say((await answer.json()).detail, true);
   put(await answer.text());
+  page.dataset.shown = place;
   nav.hidden = false;
   for (const each of nav.querySelectorAll("a")) {
     const here = place.split(/[/?]/)[1].replace("new", "endpoints") === each.dataset.page;
@@ -79,7 +81,7 @@ async function send(form, button) {
     say(said.said ?? said.detail, said.bad || !answer.ok);
     if (said.bad || !answer.ok) return;
     if (said.html) { put(said.html); say(""); main.focus(); }
-    else if (said.go && location.hash !== "#" + said.go) location.hash = said.go;
+    else if (said.go && location.hash !== "#" + said.go) { told = true; location.hash = said.go; }
     else await load(false);
   } catch {
     say(away, true);
@@ -114,7 +116,8 @@ document.addEventListener("click", async (event) => {
 
 addEventListener("hashchange", () => {
   if (!token) return;
-  say("");
+  if (!told) say("");
+  told = false;
   load();
 });
 
