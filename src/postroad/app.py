@@ -67,6 +67,7 @@ from postroad.verbs.sending import Sending, SendOptions
 from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tenants import TenantAdmin
+from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin, webhook_transport
 from postroad.verbs.window import RoadWindow
@@ -120,6 +121,7 @@ class Postroad:
     replays = VerbGroup(ReplayVerbs)
     jobs = VerbGroup(JobVerbs)
     batches = VerbGroup(BatchVerbs)
+    timetables = VerbGroup(TimetableVerbs)
 
     def __new__(cls, dsn: str | None = None, *, settings: object = None, **_: object) -> Self:
         """Make a road of the kind that its DSN names, as `Path` does with paths."""
@@ -210,6 +212,7 @@ class Postroad:
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)
         self.replays = ReplayVerbs(store, self._sending, self.settings.limits)
         batches = self.batches = BatchVerbs(store, self._sending)
+        self.timetables = TimetableVerbs(store, self._sending, log, redaction)
         self.batch, self.chain = batches.batch, batches.chain
         verbs = (self._sending, self.cancel_all, self.replays)
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
@@ -363,7 +366,7 @@ class Postroad:
         await self._controls.resume(queue, tenant=tenant)
 
     async def unblock(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Lift a queue's block now: quota, setup, unreachable or disabled."""
+        """Lift a queue's block now: quota, rule, handler, setup, unreachable or disabled."""
         await self._controls.unblock(queue, tenant=tenant)
 
     async def limit(

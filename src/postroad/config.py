@@ -75,7 +75,6 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     tls_key_file: str = ""
     request_bytes_max: int = 32 << 20
     intake_max: int = 10_000
-    store_wait_s: float = 5.0
     watchdog_s: float = 10.0
     window: bool = True
     keys_file: str = ""

@@ -19,4 +19,6 @@ from postroad.model.replay import NothingToReplay as NothingToReplay  # noqa: PL
 from postroad.model.replay import UnknownReplay as UnknownReplay  # noqa: PLC0414
 from postroad.model.tenant import TenantInUse as TenantInUse  # noqa: PLC0414
 from postroad.model.tenant import UnknownTenant as UnknownTenant  # noqa: PLC0414
+from postroad.model.ticks import DeclaredInCode as DeclaredInCode  # noqa: PLC0414
+from postroad.model.ticks import UnknownTimetable as UnknownTimetable  # noqa: PLC0414
 from postroad.transports.gathering import Some as Some  # noqa: PLC0414

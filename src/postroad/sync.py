@@ -52,6 +52,7 @@ from postroad.verbs.blocking import (
     BlockingSessions,
     BlockingSuppressions,
     BlockingTenants,
+    BlockingTimetables,
     BlockingTokens,
     BlockingWebhooks,
     BlockingWorkers,
@@ -118,6 +119,7 @@ class Face(ABC):
     replays = VerbGroup(BlockingReplays)
     jobs = VerbGroup(BlockingJobs)
     batches = VerbGroup(BlockingBatches)
+    timetables = VerbGroup(BlockingTimetables)
     attachments = VerbGroup(BlockingAttachments)
 
     send, send_many = receipted(app.Postroad.send), receipted(app.Postroad.send_many)

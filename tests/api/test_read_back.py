@@ -97,9 +97,25 @@ EVENT_TYPE: dict[str, Any] = {
 
 TENANT_LIMITS = {
     "queues_max": 1, "lanes_max": 2, "messages_max": 3, "messages_bytes_max": 4,
-    "attachments_bytes_max": 5, "mailboxes_max": 6, "campaigns_max": 7, "imports_max": 8,
+    "attachments_bytes_max": 5, "mailboxes_max": 6, "campaigns_max": 7, "imports_max": 8, "timetables_max": 9,
 }  # fmt: skip
 TENANT: dict[str, Any] = {"name": "acme", "description": "a customer", **TENANT_LIMITS}
+TIMETABLE: dict[str, Any] = {
+    "name": "nightly/1",
+    "queue": "good",
+    "body": {"all": True},
+    "cron": "30 2 * * *",
+    "zone": "Europe/Berlin",
+    "missed": "all",
+    "paused": True,
+}
+OTHER_TIMES: dict[str, Any] = {
+    "queue": "bad",
+    "body": None,
+    "cron": "0 9 * * MON",
+    "zone": "UTC",
+    "missed": "skip",
+}
 
 SET: dict[str, dict[str, Any]] = {
     "/v1/tenants": TENANT,
@@ -122,6 +138,8 @@ SET: dict[str, dict[str, Any]] = {
     "/v1/lanes:resume": {"lane": 1},
     "/v1/messages": MESSAGE,
     "/v1/suppressions": SUPPRESSION,
+    "/v1/timetables": TIMETABLE,
+    "/v1/timetables/{name}": OTHER_TIMES,
 }
 """Routes that set something, each with all of its fields: a test below reads each of them."""
 DO = (
@@ -143,6 +161,8 @@ ELSEWHERE = {
         *("zone", "replace", "at_most", "unique_for"),
     },
     "/v1/tokens": {"role", "everywhere"},
+    "/v1/timetables": {"every"},
+    "/v1/timetables/{name}": {"every"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
 and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/ways; when endpoints
@@ -320,3 +340,17 @@ async def test_a_message(stand: Stand) -> None:
     shown = (await stand.say("GET", f"/v1/messages/{sent['id']}")).json()
     assert (shown["queue"], shown["expires_at_ms"]) == ("good", 7_229_217_600_000)
     assert shown["next"]["not_before_ms"] - shown["accepted_at_ms"] == 3_600_000
+
+
+async def test_timetables(stand: Stand) -> None:
+    said = await stand.say("POST", "/v1/timetables", TIMETABLE)
+    assert (said.status, said.headers["location"]) == (201, "/v1/timetables/nightly%2F1")
+    shown = (await stand.say("GET", "/v1/timetables/nightly%2F1")).json()
+    assert {name: shown[name] for name in TIMETABLE} == TIMETABLE
+    assert shown["when"] == "at 02:30 every day Europe/Berlin"
+    place = "/v1/timetables/nightly%2F1"
+    assert (await stand.say("PATCH", place, OTHER_TIMES)).status == 200
+    shown = (await stand.say("GET", place)).json()
+    assert {name: shown[name] for name in OTHER_TIMES} == OTHER_TIMES
+    often = (await stand.say("PATCH", place, {"every": 90})).json()
+    assert (often["every_s"], often["cron"], often["when"]) == (90.0, "", "every 1 min 30 s")

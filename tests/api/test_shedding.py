@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from postroad.api.admission import IntakeAdmission
-from postroad.config import Settings
 from postroad.model.entities import Accepted, Draft
 from postroad.model.errors import Crowded, DiskFull, Overloaded, StoreUnavailable
 from postroad.observe.metrics import Meter
@@ -17,7 +16,8 @@ from tests.api.stand import Stand, kind
 async def test_what_is_not_stored_in_time_is_refused_and_a_key_makes_it_safe(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with Stand(tmp_path, Settings(store_wait_s=0.2)) as stand:
+    async with Stand(tmp_path) as stand:
+        stand.context.admission = IntakeAdmission(stand.context.meter, 10, 0.2)
         real, go = stand.road.store.accept, asyncio.Event()
 
         async def slow(drafts: list[Draft]) -> list[Accepted]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from postroad import Postroad
-from postroad.campaigns.sender import BLOCK, WINDOW
+from postroad.campaigns.job_run import WINDOW
+from postroad.campaigns.sending_lane import BLOCK
 from postroad.model.campaign import Counts, WrongState
 from tests.campaigns.provider import ROOT, Arrival, Provider, busiest
 from tests.campaigns.stories import local, numbers, prepare, running

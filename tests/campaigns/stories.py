@@ -7,6 +7,7 @@ from pathlib import Path
 
 from postroad import Postroad
 from postroad.config import Settings
+from postroad.model.errors import UnknownQueue
 from postroad.model.mail_settings import MailSettings
 from postroad.model.webhook import WebhookRules
 from postroad.verbs.campaign_status import CampaignStatus
@@ -83,3 +84,16 @@ async def reaches(road: Postroad, state: str, name: str = "c") -> CampaignStatus
 
     await until(there)
     return await road.campaigns.show(name)
+
+
+def used_up(road: Postroad, queue: str) -> Callable[[], Awaitable[bool]]:
+    """Whether all slots of a queue's limit are taken. Those that came late were not used."""
+
+    async def there() -> bool:
+        try:
+            facts = (await road.explain_queue(queue)).limits
+        except UnknownQueue:
+            return False  # nothing was sent yet
+        return any(one.full_until_ms > road.store.clock.now_ms() for one in facts)
+
+    return there

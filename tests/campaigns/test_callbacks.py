@@ -13,7 +13,7 @@ from postroad.model.campaign import earlier
 from postroad.model.credential import Credential, CredentialSpec, OpenCredential
 from postroad.model.ids import campaign_id, key_number
 from postroad.ports.channel import CALLBACKS, ProviderCall
-from postroad.transports.sms.channel import SIGNATURE, WhatsAppChannel, sign
+from postroad.transports.sms.channel import SIGNATURE, WhatsAppChannel, sign, signed
 from postroad.transports.vetted_http import VettedHttp
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import local, numbers, prepare, reaches, running, until
@@ -126,6 +126,18 @@ def test_the_signature_is_the_one_that_the_provider_documents() -> None:
         "To": "+18005551212",
     }
     assert sign("12345", url, form) == "0/KCTR6DLpKmkAf8muzZqo1nDgQ="
+
+
+def test_a_signature_may_be_over_the_address_with_or_without_its_port() -> None:
+    form = {"MessageSid": "SM1", "MessageStatus": "sent"}
+    for ours, theirs in (
+        ("https://road.example.com/v1/callbacks/x", "https://road.example.com:443/v1/callbacks/x"),
+        ("https://road.example.com:8443/x?a=1", "https://road.example.com/x?a=1"),
+        ("http://[::1]:8080/x", "http://[::1]/x"),
+    ):
+        assert signed(TOKEN, ours, form, sign(TOKEN, ours, form))
+        assert signed(TOKEN, ours, form, sign(TOKEN, theirs, form))
+        assert not signed(TOKEN, ours, form, sign(TOKEN, f"{theirs}y", form))
 
 
 @pytest.mark.parametrize("word", ["", "exploded"])

@@ -68,13 +68,17 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
             1,
         )
         assert data("campaign", "counts", "c") == done["counts"]
+        assert data("stats")["uncertain_recipients"] == 1
         assert data("campaign", "lookup", "c") == {"settled": 1}
+        assert data("stats")["uncertain_recipients"] == 0
         assert data("campaign", "settle", "c", "--state", "sent") == {"settled": 0}
         (failed,) = data("campaign", "recipients", "c", "--state", "failed")
         assert (failed["recipient"], failed["sub_type"]) == ("+15110000000", "bad_number")
         lines = postroad("campaign", "export", "c", "--format", "ndjson").stdout.splitlines()
         assert [json.loads(line)["recipient"] for line in lines] == people
-        assert "Hi Name" not in postroad("campaign", "show", "c").stdout
+        shown = postroad("campaign", "show", "c").stdout
+        assert "Hi Name" not in shown
+        assert "0 of the failed ones were told to try later" in shown
 
 
 def test_all_campaigns_are_listed_page_by_page(

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from postroad import Postroad
-from postroad.campaigns.credential_block import CredentialBlock
+from postroad.campaigns.lane_block import CredentialBlock, LaneBlock
 from postroad.model.errors import Shortage
 from postroad.model.outcome import lacking, quota
 from postroad.transports import vetted_http
@@ -114,7 +114,7 @@ def test_a_shortage_holds_one_sender_for_a_second_and_hides_no_block(
             here = await bench(road, provider, tmp_path)
             credential = await here.store.credential_of(here.campaign.id)
             assert credential is not None
-            block_of = CredentialBlock(here.store, credential, clock)
+            block_of = LaneBlock(road.store, 1, clock, CredentialBlock(here.store, credential))
             for _ in range(5):
                 await block_of.note(short)
             assert (block_of.left_s, block_of.refused) == (1.0, "")

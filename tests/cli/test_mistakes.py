@@ -25,7 +25,7 @@ HALF = "caf\udce9"
 ELSEWHERE = "http://127.0.0.1:1"
 BROKEN_ENGINE = """
 from postroad import Postroad
-from postroad.verbs.registering import Registry
+from postroad.verbs.running import RoadRun
 
 road = Postroad()
 
@@ -33,7 +33,7 @@ def no_timetables(*_):
     from postroad.model.errors import BadInput
     raise BadInput("this store keeps no timetables")
 
-Registry.scheduler = no_timetables
+RoadRun._scheduler = no_timetables
 """
 STORE_AWAY = """
 from postroad import Postroad

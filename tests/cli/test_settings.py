@@ -40,13 +40,13 @@ def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
 
 
 def test_there_are_few_settings_and_all_can_be_set_everywhere() -> None:
-    assert len(names()) <= 56
+    assert len(names()) <= 55
     assert set(names()) == set(load({}, {}, None, BASE).sources)
     lists = load(
-        {"origins": "https://a, https://b"}, {"POSTROAD_LIMITS_POLL_INTERVALS_S": "1,2"}, None, BASE
+        {"origins": "https://a, https://b"}, {"POSTROAD_WEBHOOKS_PORTS": "1,2"}, None, BASE
     )
     assert lists.settings.origins == ("https://a", "https://b")
-    assert lists.settings.limits.poll_intervals_s == (1.0, 2.0)
+    assert lists.settings.webhooks.ports == (1, 2)
     assert variable("limits.window") == "POSTROAD_LIMITS_WINDOW"
     assert (
         structs.asdict(load({"intake_max": "1_000"}, {}, None, BASE).settings)["intake_max"]
@@ -80,8 +80,8 @@ BAD = {
     "listen": ("8600", "HOST:PORT"),
     "log_level": ("loud", "debug, info"),
     "log_format": ("xml", "text, json"),
-    "store_wait_s": ("-1", "above zero"),
-    "limits.poll_intervals_s": ("5,-1", "above zero"),
+    "limits.poll_intervals_s": ("5,60", "there is no setting"),
+    "limits.drain_s": ("-1", "above zero"),
     "watchdog_s": ("inf", "or 0 for none"),
     "webhooks.ports": ("0", "above zero"),
     "hub_token": ("x" * 23, "at least 24 characters"),
@@ -105,7 +105,7 @@ IN_PYTHON: dict[str, tuple[Any, str]] = {
     "log_level": (Settings(log_level="loud"), "debug, info"),
     "body_bytes_max": (Settings(body_bytes_max="1"), "expected `int`, got `str`"),  # type: ignore[arg-type]
     "intake_max": (Settings(intake_max=True), "expected `int`, got `bool`"),
-    "store_wait_s": (Settings(store_wait_s=float("nan")), "above zero"),
+    "watchdog_s": (Settings(watchdog_s=float("nan")), "above zero"),
     "hub_listen": (Settings(hub_listen="8601"), "HOST:PORT"),
     "hub_token": (Settings(hub_token=SECRET), "expected `str`, got `int`"),  # type: ignore[arg-type]
     "dsn": (Settings(dsn=[SECRET]), "expected `str`"),  # type: ignore[arg-type]
@@ -229,7 +229,7 @@ def test_config_show_writes_values_as_the_environment_takes_them(
         "",
         "false",
     )
-    for name in ("webhooks.ports", "webhooks.http", "limits.poll_intervals_s"):
+    for name in ("webhooks.ports", "webhooks.http", "limits.drain_s"):
         monkeypatch.setenv(f"POSTROAD_{name.replace('.', '_').upper()}", rows[name])
     assert postroad("config", "show").exit_code == 0
 

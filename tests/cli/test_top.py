@@ -43,7 +43,7 @@ def point(at_ms: int, name: str, count: int) -> dict[str, Any]:
 
 def look(**parts: Any) -> dict[str, Any]:
     stats = {
-        "now_ms": NOW, "waiting": 5, "held": 0, "uncertain": 0, "dead": {},
+        "now_ms": NOW, "waiting": 5, "held": 0, "uncertain": 0, "dead": {}, "uncertain_recipients": 0,
         "oldest_due_ms": NOW - 1_000, "open_circuits": 0, "blocked_queues": 0, "paused_queues": 0,
         "minute": total(), "hour": total(),
     }  # fmt: skip
@@ -62,7 +62,7 @@ def test_trouble_comes_first_and_has_its_reason() -> None:
     lanes = [LANE | {"held": 7, "circuit": circuit, "because": "circuit open: connection refused"}]
     queues = [QUEUE | {"queue": "q", "held": 2, "because": "paused"}]
     lost = WORKER | {"pid": 2, "state": "lost", "heard_at_ms": NOW - 90_000}
-    stats = look()["stats"] | {"uncertain": 1, "hour": total(dead=3)}
+    stats = look()["stats"] | {"uncertain": 1, "hour": total(dead=3), "uncertain_recipients": 2}
     stats["oldest_due_ms"] = NOW - 300_000
     seen = look(lanes=lanes, queues=queues, workers=[WORKER, lost], stats=stats)
     assert list(troubles(seen)) == [
@@ -71,6 +71,7 @@ def test_trouble_comes_first_and_has_its_reason() -> None:
         "held: 2 of q: paused",
         "the dead set grew: by 3 in the last hour",
         "1 uncertain: settle them with `postroad message settle`",
+        "2 recipients of campaigns are uncertain: settle them with `postroad campaign settle`",
         "late: the first message is due for 5 min, and nothing holds it",
     ]
     lines = drawn(seen, 120, 40)

@@ -18,6 +18,7 @@ from pamqp import commands
 from postroad.model.dead import DeadFilter, ReplayMode
 from postroad.model.entities import Accepted, Draft
 from postroad.model.record import Claim, Record, Recorded, Swept
+from postroad.model.states import NEVER
 from postroad.model.ticks import Schedule, Tick
 from postroad.ports.clock import Timer
 from postroad.stores.rabbitmq.envelope import Envelope
@@ -143,8 +144,10 @@ class PatientStore(RabbitStore):
         await self.settled()
         return settled
 
-    async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
-        stored = await super().tick(schedule, ticks, until_ms)
+    async def tick(
+        self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int, look_ms: int = NEVER
+    ) -> Schedule | None:
+        stored = await super().tick(schedule, ticks, until_ms, look_ms)
         await self.settled()
         return stored
 

@@ -233,6 +233,50 @@ async def test_a_circuit_that_was_closed_leaves_nothing_behind(bench: Bench) -> 
     assert (await bench.take()).id == lane.id
 
 
+async def test_a_failed_probe_stays_behind_the_others_for_the_next_owner_too(bench: Bench) -> None:
+    queue = await bench.queue()
+    first = await bench.send(queue)
+    await bench.advance(1)
+    second = await bench.send(queue)
+    await bench.advance(1)
+    lane = await bench.take()
+    probe, other = await bench.due(lane.id)
+    assert (probe.id, other.id) == (first, second)
+    await bench.became(probe, Move.behind)
+    await bench.circuit(lane, opened(bench, 60))
+    await bench.release(lane)
+    await bench.advance(60)  # a broker has had them in its delay queues meanwhile
+    lane = await bench.take()
+    assert [message.id for message in await bench.due(lane.id)] == [second, first]
+    await bench.became((await bench.due(lane.id))[1], Move.climb, after_s=5)
+    await bench.circuit(lane, CLOSED)
+    await bench.release(lane)
+    await bench.advance(5)
+    lane = await bench.take()
+    found = {message.id: message for message in await bench.due(lane.id)}
+    assert found[first].place == found[first].due_ms  # a level higher it has no such place
+
+
+async def test_a_held_lane_is_not_claimed_before_its_time_and_of_two_ends_the_later_counts(
+    bench: Bench,
+) -> None:
+    queue = await bench.queue()
+    await bench.send(queue)
+    lane = await bench.take()
+    await bench.store.hold_lane(lane.id, bench.at(60), "a campaign was told so")
+    await bench.store.hold_lane(lane.id, bench.at(30), "and this")
+    circuit = (await bench.view(lane.id)).circuit  # its owner sees it
+    assert (circuit.is_held, circuit.until_ms) == (True, bench.at(60))
+    assert circuit.reason == "a campaign was told so"
+    assert await bench.release(lane) == {0: bench.at(60)}
+    await bench.store.hold_lane(lane.id, 0, "")  # not before it is over
+    assert (await bench.claim()).lanes == []
+    await bench.advance(60)
+    await bench.store.hold_lane(lane.id, 0, "")
+    taken = await bench.take()
+    assert (taken.id, taken.circuit) == (lane.id, CLOSED)
+
+
 async def test_a_circuit_writes_nothing_on_queues_and_messages(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue)

@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 import asyncpg
 
+from postroad.model.states import NEVER
 from postroad.stores.copying import LEFT_OUT, NOT_IN_SQLITE, copy
 from postroad.stores.postgres import migration
 from postroad.stores.postgres.connections import dial, read_address
@@ -23,7 +24,7 @@ select c.relname::text, a.attname::text
 NOW_MS = 1_700_000_000_000
 FITTING: dict[str, dict[str, Any]] = {
     "queue": {"policy": b"{}", "block_kind": "quota", "block_until": 9},
-    "token": {"digest": b"d" * 32},
+    "token": {"digest": b"d" * 32, "kind": "session"},
     "mailbox": {"sender": b"s" * 32, "recipient": b"r" * 32, "first": 3, "next": 4, "over": 1},
     "letter": {"text": 1},
     "history": {"state": "cancelled", "late": 1, "finished_at": NOW_MS},
@@ -31,6 +32,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "suppression": {"reason": "complaint"},
     "mail_report": {"kind": "complaint"},
     "tick": {"fate": "sent"},
+    "schedule": {"origin": "made", "every_ms": 0, "missed": "skip", "paused": 1, "look_at": NEVER},
     "pace": {"counted": "[[5, 7]]"},
     "credential": {"kind": "webhook"},
     "campaign": {"state": "halted", "total": 300},

@@ -86,7 +86,7 @@ def test_a_page_is_live_and_a_queue_is_paused_and_resumed(browser: Browser, plac
         assert page.evaluate("window.kept") == 1  # the page was never loaded again
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.wide)])
 def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: str) -> None:
     for queue in ("good", "bad", "later", "doubtful"):
         place.send(queue, {"to": queue})
@@ -100,6 +100,53 @@ def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: 
             page.goto(place.url + each.path)
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 360, (each.name, wide)
+
+
+def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Site) -> None:
+    number = place.send("bad", {"order": 7})
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/messages")
+        page.get_by_label("Queue, or its beginning").fill("bad")
+        page.get_by_label("State").select_option("dead")
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("link", name=number).click()
+        expect(page.get_by_text(f"{number} for bad is dead")).to_be_visible()
+        expect(page.get_by_label("Body", exact=True)).to_contain_text('"order": 7')
+        page.get_by_role("button", name="Send again").click()
+        expect(page.get_by_role("heading", level=1)).not_to_have_text(number)
+        expect(page.get_by_text("for bad is dead")).to_be_visible()  # it has died again, live
+
+
+def test_what_is_dead_is_purged_after_a_question_and_as_a_job(
+    browser: Browser, place: Site
+) -> None:
+    place.send("bad", "purge me")
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/dead?error=purge%20me")
+        expect(page.get_by_role("table", name="").get_by_text("purge me").first).to_be_visible()
+        page.get_by_role("button", name="Purge all…").click()
+        expect(page.get_by_text("Delete 1 dead message for good?")).to_be_visible()
+        page.get_by_role("link", name="Leave it as it is").click()
+        page.get_by_role("button", name="Purge all…").click()
+        page.get_by_role("button", name="Delete 1 dead message").click()
+        expect(page.get_by_text("No dead message matches")).to_be_visible()
+        expect(page.get_by_role("cell", name="done")).to_be_visible()
+    assert place.ask("GET", "/v1/dead?error=purge%20me")["messages"] == []
+
+
+def test_all_that_match_are_sent_again_after_a_count(browser: Browser, place: Site) -> None:
+    for _ in range(3):
+        place.send("bad", "again and again")
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/messages?queue=bad&state=dead&text=again%20and%20again")
+        expect(page.locator("tr", has_text="again and again")).to_have_count(3)
+        page.get_by_role("button", name="Send all that match again…").click()
+        page.get_by_role("button", name="Send 3 messages again").click()
+        expect(page.get_by_text("3 of 3")).to_be_visible()
+        expect(page.locator("tr", has_text="again and again")).to_have_count(6)
 
 
 def test_pages_can_be_read_and_used_without_scripts(browser: Browser, place: Site) -> None:

@@ -36,6 +36,7 @@ def read(data: bytes) -> None:
     find_page(text)
     _own_address(text, "/")
     text.split(",")
+    text.replace(",", " ").split()
 
 
 DOORS = (
@@ -46,6 +47,7 @@ DOORS = (
             "dashboard/application.py:Dashboard",
             "dashboard/guarding.py:cookies",
             "dashboard/pages.py:find_page",
+            "dashboard/views/endpoints.py:_create",
         ),
         frames=(BARE, (b"/messages/", b""), (b"a=", b"; b=c"), (b"/%2f%2f", b"")),
         shapes={"many cookies": lambda n: b"; ".join(b"a%d=b" % i for i in range(n // 8))},

@@ -42,7 +42,6 @@ from postroad.transports.job import _typed, decoder_of
 from postroad.transports.sms import channel as sms_channel
 from postroad.transports.sms.channel import PHONES, signed
 from postroad.transports.webhook.channel import URLS
-from postroad.verbs.cron import check_plan
 from tests.doors.answers import DEEP
 from tests.doors.shape import BARE, Door
 
@@ -239,7 +238,7 @@ DOORS = (
     Door(
         "a callback",
         called_back,
-        ("transports/sms/channel.py:_form",),
+        ("transports/sms/channel.py:_form", "transports/sms/channel.py:signed"),
         size=16_384,
         shapes={
             "many fields": lambda n: b"&".join(b"a%d=b" % i for i in range(n // 8)),
@@ -372,14 +371,6 @@ DOORS = (
         configured,
         tuple(f"config.py:{name}" for name in ("OTHERS", "_convert", "checked", "_in_file")),
         size=16_384,
-    ),
-    Door(
-        "a timetable",
-        lambda data: check_plan(data.decode("latin-1"), "UTC"),
-        tuple(f"verbs/cron.py:{name}" for name in ("check_plan", "ticks_after", "Scheduler")),
-        size=192,
-        frames=(BARE, (b"*/", b" * * * *"), (b"1", b" * * * *"), (b"* * * * ", b"")),
-        raises=(BadInput,),
     ),
 )
 

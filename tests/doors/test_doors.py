@@ -16,6 +16,7 @@ from tests.doors import (
     requests,
     returns,
     rules,
+    timetables,
     wires,
 )
 from tests.doors.finding import found, missing, stale
@@ -34,6 +35,7 @@ DOORS = (
     *mail.DOORS,
     *rules.DOORS,
     *pages.DOORS,
+    *timetables.DOORS,
 )
 COVERED = frozenset(name for door in DOORS for name in door.covers)
 OURS = {

@@ -23,11 +23,15 @@ async def test_what_a_disabled_endpoint_holds_says_who_disabled_it_and_what_ends
         assert one.because == "endpoint disabled by owner: maintenance"
         assert one.next.why == "it is held until its endpoint is enabled"
         assert [(each.scope, each.kind) for each in one.blocks] == [("queue", "endpoint")]
+    (row,) = [one for one in (await road.inspect.queues()).queues if one.queue == made.queue]
+    assert row.because == said.because, "a list says the same"
+    assert [one.because for one in (await road.messages.list()).messages] == [said.because]
     assert "held: endpoint disabled by owner." in said.sentence
     assert "paused by hand" not in queue.sentence
     await road.endpoints.enable(made.id)
     await road.pause(made.queue)
     assert (await road.explain(message)).because == "paused"
+    assert [one.because for one in (await road.messages.list()).messages] == ["paused"]
 
 
 async def test_what_a_deletion_that_was_cut_off_left_says_so(

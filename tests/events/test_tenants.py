@@ -18,8 +18,8 @@ HIDDEN = "acmes-secret"
 """In what only the one tenant has written."""
 URL = f"http://127.0.0.1:9/{MARK}"
 OWN = {"/v1/event-types/{name}": "event types are the road's, for every tenant"}
-ERASES = ("/v1/privacy:erase",)
-"""Asked last: it takes the asker's own token away."""
+ERASES = ("/v1/privacy:erase", "/v1/logout")
+"""Asked last: they take the asker's own token away."""
 
 
 async def _move_in(stand: Stand) -> dict[str, str]:
@@ -40,10 +40,14 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     await road.campaigns.create(MARK, credential=MARK, template=HIDDEN, tenant="acme")
     token = await road.tokens.make(HIDDEN, tenant="acme")
     await road.tenants.create("acme", description=HIDDEN)
+    code = (await road.sessions.login(HIDDEN, tenant="acme")).code
+    session = await road.sessions.open(code)
     file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
     batch = await road.batch([Send("good", HIDDEN, tenant="acme", delay=3_600)])
+    await road.timetables.create(MARK, "good", HIDDEN, every=3_600, tenant="acme")
     return {
         "/v1/batches": batch.id,
+        "/v1/timetables": MARK,
         "/v1/endpoints": made.id,
         **dict.fromkeys(("/v1/endpoints/{id}/feed", "/v1/endpoints/{id}/ack"), read.id),
         "/v1/events": event.id,
@@ -56,6 +60,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
         "/v1/callbacks": MARK,
         "/v1/tokens": token.token.id,
         "/v1/tenants": "acme",
+        "/v1/sessions": session.token.id,
         "/v1/privacy": "1",
         "/v1/attachments": file.id,
         "/v1/event-types": "order.paid",

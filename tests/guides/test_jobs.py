@@ -24,7 +24,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "jobs.md"
 def test_each_example_prints_what_the_guide_shows(tmp_path: Path) -> None:
     """Each is a program of its own."""
     found = [example for example in examples(GUIDE) if example.shown]
-    assert len(found) == 10
+    assert len(found) == 11
     for example in found:
         printed = run(example.code, tmp_path)
         assert same(printed, example.shown), printed

@@ -34,7 +34,11 @@ async def test_a_held_queue_is_asked_once_until_somebody_unblocks_it(road: Postr
     assert called == [0]
     assert other == [1]
     told = await road.explain_queue("bank")
-    assert "the account is closed" in str(told)
+    assert told.because == "handler: the account is closed"
+    assert "its handler holds it" in told.next.why
+    assert "quota" not in told.sentence
+    listed = (await road.inspect.queues()).queues
+    assert {one.queue: one.because for one in listed}["bank"] == told.because
     closed = False
     await road.unblock("bank")
     await road.run(until_idle=True)

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 TEST = re.compile(r"`([\w./-]+\.py)::([\w:]+)(?:\[[^`]*\])?`")
@@ -54,17 +56,21 @@ def has_test(path: Path, name: str) -> bool:
     """Whether the file defines that test, `Class::test_name` included."""
     if not path.is_file():
         return False
-    body = ast.parse(path.read_text()).body
-    *owners, test = name.split("::")
-    for owner in owners:
-        body = [
-            inner
-            for node in body
-            if isinstance(node, ast.ClassDef) and node.name == owner
-            for inner in node.body
-        ]
-    functions = (node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return test.startswith("test_") and any(node.name == test for node in functions)
+    test = name.rpartition("::")[2]
+    return test.startswith("test_") and name in _functions(path.read_text())
+
+
+@cache  # many rows name the same file
+def _functions(text: str) -> frozenset[str]:
+    return frozenset(_named(ast.parse(text).body))
+
+
+def _named(body: list[ast.stmt], owner: str = "") -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _named(node.body, f"{owner}{node.name}::")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield owner + node.name
 
 
 def has_item(package: Path, item: str) -> bool:

@@ -162,9 +162,10 @@ SHARED_NAMES = {"Message", "Postroad", "ResultRecorder"}
 def shared_names(folder: Path) -> dict[str, list[str]]:
     """Class names that occur more than once, each with its modules."""
     found = defaultdict(list)
-    for module, tree in tidy.modules(folder):
-        for node in tidy.classes(tree):
-            found[node.name].append(module)
+    with tidy.trees_kept():
+        for module, tree in tidy.modules(folder):
+            for node in tidy.classes(tree):
+                found[node.name].append(module)
     return {name: modules for name, modules in found.items() if len(modules) > 1}
 
 

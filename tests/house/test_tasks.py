@@ -49,8 +49,10 @@ ELSEWHERE = ("demo", "testing")
 """Not a process of anybody's road."""
 
 
-def started(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def started(text: str) -> Iterator[str]:
+    if not any(name in text for name in STARTS):
+        return
+    for node in ast.walk(ast.parse(text)):
         called = node.func if isinstance(node, ast.Call) else None
         bases = node.bases if isinstance(node, ast.ClassDef) else []
         for one in [called, *bases]:
@@ -64,7 +66,7 @@ def found(source: Path) -> set[str]:
         f"{path.relative_to(source).as_posix()} {name}"
         for path in source.rglob("*.py")
         if path.relative_to(source).parts[0] not in ELSEWHERE
-        for name in started(ast.parse(path.read_text()))
+        for name in started(path.read_text())
     }
 
 

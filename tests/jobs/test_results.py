@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -223,5 +223,38 @@ def test_no_traceback_is_kept_of_bodies_with_fields_that_are_not_shown(
             end = await road.jobs.wait((await road.send("pins", {"pin": "47114711"})).id)
             assert (end.state, end.failures) == ("dead", ())
             assert "4711" not in end.error
+
+    within(story())
+
+
+def test_who_waits_is_rung_for_by_every_handler_and_by_a_cancel(
+    dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No result is kept; whoever waits would look again by himself only after an hour."""
+    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
+    road = Postroad(dsn)
+    asking = Postroad(dsn) if "postgres" in dsn else road
+    go_on = asyncio.Event()
+
+    @road.handler("plain")
+    async def plain(message: Message[str]) -> None:
+        _ = await go_on.wait()
+        if message.body == "fails":
+            raise Reject("never")
+
+    async def story() -> None:
+        async with running(road), AsyncExitStack() as stack:
+            if asking is not road:
+                _ = await stack.enter_async_context(asking)
+            sent = [await road.send("plain", body) for body in ("good", "fails")]
+            late = await road.send("plain", "late", delay=3600)
+            waits = [asyncio.create_task(asking.jobs.wait(one.id)) for one in (*sent, late)]
+            # Past the second look, so that only the bell wakes them.
+            await asyncio.sleep(3 * jobs.SOON_S)
+            assert (await road.jobs.wait(sent[0].id, timeout=0)).state == "sending"
+            go_on.set()
+            assert (await asking.cancel(late.id)).state == "cancelled"
+            ends = await asyncio.gather(*waits)
+            assert [one.state for one in ends] == ["delivered", "dead", "cancelled"]
 
     within(story())

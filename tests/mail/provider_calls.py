@@ -14,8 +14,6 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from postroad.transports.mail_providers.sns import MESSAGE, signed_text
-
 MAILGUN_KEY: Final = "key-0123456789abcdef0123456789abcdef"
 POSTMARK_KEY: Final = "postmark:correct horse battery"
 TOPIC: Final = "arn:aws:sns:us-west-2:123456789012:bounces"
@@ -64,14 +62,22 @@ class Amazon:
             "UnsubscribeURL": f"{HOST}/?Action=Unsubscribe",
             **more,
         }
-        signed = signed_text(MESSAGE.decode(msgspec.json.encode(told)))
         made = SHA1() if version == "1" else SHA256()
-        told["Signature"] = b64encode(self.key.sign(signed, PKCS1v15(), made)).decode()
+        told["Signature"] = b64encode(self.key.sign(_signed(told), PKCS1v15(), made)).decode()
         return msgspec.json.encode(told)
 
     def confirmation(self, url: str = SUBSCRIBE_URL) -> bytes:
         more = {"Type": "SubscriptionConfirmation", "Token": "2336412f37", "SubscribeURL": url}
         return self.message("You have chosen to subscribe to the topic.", "2", **more)
+
+
+def _signed(told: dict[str, Any]) -> bytes:
+    """What Amazon documents as the text that is signed: names and values, by name, each with its
+    line's end."""
+    plain = told["Type"] == "Notification"
+    more = {"Subject"} if plain else {"SubscribeURL", "Token"}
+    names = sorted({"Message", "MessageId", "Timestamp", "TopicArn", "Type"} | more)
+    return "".join(f"{name}\n{told[name]}\n" for name in names if name in told).encode()
 
 
 def ses_event(kind: str, recipient: str, mark: str, **more: Any) -> str:

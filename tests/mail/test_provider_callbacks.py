@@ -6,6 +6,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from postroad import Postroad
@@ -13,7 +14,10 @@ from postroad.config import Settings
 from postroad.model.credential import CredentialSpec
 from postroad.model.errors import BadInput
 from postroad.model.mail_links import MailLinks
+from postroad.model.mail_report import ReportKind
 from postroad.model.mail_settings import MailSettings
+from postroad.transports.mail_providers.postmark import postmark_reports
+from postroad.transports.mail_providers.ses import ses_reports
 from postroad.transports.mail_providers.sns import from_amazon
 from postroad.verbs.parts import Parts
 from tests.api.stand import Stand
@@ -271,6 +275,7 @@ def test_forged_and_old_mailgun_calls_change_nothing(tmp_path: Path) -> None:
             "soft_bounce",
         ),
         ({"reason": "old", "delivery-status": {"code": 602}}, "soft_bounce"),
+        ({"reason": "delayed-bounce", "delivery-status": {}}, "hard_bounce"),
         ({"reason": "suppress-bounce", "delivery-status": {"code": 605}}, "hard_bounce"),
     ],
 )
@@ -338,3 +343,36 @@ async def test_a_credential_with_wrong_callbacks_is_refused(
         secrets = {"callback_key": key} if key else {}
         with pytest.raises(BadInput, match="callback"):
             await road.credentials.put("x", spec, secrets=secrets, kind="smtp", check=False)
+
+
+async def test_a_password_in_a_servers_address_is_refused_since_addresses_are_shown(
+    tmp_path: Path,
+) -> None:
+    async with Postroad(f"sqlite:///{tmp_path}/road.db") as road:
+        for server in ("smtp://lee:hush@127.0.0.1:9", "smtps://lee:hush@[::1]?sessions=2"):
+            with pytest.raises(BadInput, match="give account and secret") as refused:
+                await road.credentials.put("x", CredentialSpec(server), kind="smtp", check=False)
+            assert "hush" not in str(refused.value)
+        assert await road.credentials.list() == []
+
+
+def test_fields_that_are_null_or_of_another_kind_lose_no_report() -> None:
+    """As providers' own samples have them: `complaintSubType` null, numbers in metadata."""
+    told = msgspec.json.decode(ses_event("Bounce", ANN, "mark"))
+    told["bounce"]["bouncedRecipients"] = [
+        {"emailAddress": ANN, "action": None, "status": None, "diagnosticCode": None}
+    ]
+    told["bounce"] |= {"bounceSubType": "OnAccountSuppressionList", "reportingMTA": None}
+    told["mail"] |= {"headers": None, "commonHeaders": None, "tags": {"ses:operation": ["x"]}}
+    (report,) = ses_reports(msgspec.json.encode(told).decode())
+    assert (report.kind, report.recipients) == (ReportKind.hard_bounce, (ANN,))
+    assert (report.code, report.text) == ("", "OnAccountSuppressionList")
+    told = {"eventType": "Complaint", "mail": {"source": None}, "complaint": {
+        "feedbackId": None, "complaintSubType": None, "complainedRecipients": [{"emailAddress": ANN}],
+    }}  # fmt: skip
+    (report,) = ses_reports(msgspec.json.encode(told).decode())
+    assert (report.kind, report.recipients) == (ReportKind.complaint, (ANN,))
+    for metadata in ({"user_id": 43, "postroad": "mark"}, {"user_id": 43}, None):
+        (report,) = postmark_reports(postmark(ANN, "mark", Metadata=metadata, Tag=None))
+        assert (report.kind, report.recipients) == (ReportKind.hard_bounce, (ANN,))
+        assert report.marks == ("mark" if metadata and "postroad" in metadata else "",)

@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from postroad.model.circuit import CLOSED, EARLY_LEAST_MS, Circuit, after_no_answer, early_ms
+from postroad.model.circuit import (
+    CLOSED,
+    EARLY_LEAST_MS,
+    Circuit,
+    after_no_answer,
+    early_ms,
+    held,
+    obeyed,
+)
 from postroad.model.decide import decide
 from postroad.model.outcome import Outcome
 from tests.model.given_values import (
@@ -118,3 +126,12 @@ def test_new_traffic_has_a_probe_after_a_quarter_of_the_interval_and_at_least_tw
         early_s = (early_ms(circuit, NOW_MS) - NOW_MS) / 1000
         assert early_s == min(seconds, (circuit.until_ms - NOW_MS) / 1000)
         circuit = strike(due(circuit), probe=True, draw=draw)
+
+
+@given(circuits)
+def test_an_owner_obeys_who_closes_its_circuit_or_holds_its_lane_for_longer(own: Circuit) -> None:
+    assert obeyed(own, CLOSED) == (CLOSED if own.is_open else own)
+    longer = held(own, "told so", own.until_ms + NOW_MS, SECOND_MS)
+    assert obeyed(own, longer) is longer
+    away = Circuit(3, 1, own.until_ms + NOW_MS, NOW_MS, "away")
+    assert obeyed(own, away) is own  # its owner knows better

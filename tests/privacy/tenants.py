@@ -13,6 +13,7 @@ from postroad.model.audit import AuditLine, AuditOutcome
 from postroad.model.blobs import BlobUse
 from postroad.model.credential import CredentialSpec
 from postroad.model.mailbox import Post, digest
+from postroad.model.ticks import Tick
 from postroad.verbs.attachments import AttachmentHolds
 from tests.campaigns.stories import local, write_csv
 
@@ -73,6 +74,9 @@ async def move_in(road: Postroad, tenant: str, folder: Path) -> None:
     await AttachmentHolds(road.store).hold(tenant, held)
     await road.suppressions.add("ann@example.com", "complaint", note=tenant, tenant=tenant)
     now_ms = road.store.clock.now_ms()
+    await road.timetables.create("daily", HOOK, tenant, cron="0 9 * * *", tenant=tenant)
+    (daily,) = await road.store.timetable_page(tenant, "daily", "", 1)
+    assert await road.store.tick(daily.plan, [Tick(now_ms + 1)], now_ms + 1, now_ms + 86_400_000)
     who = (tenant, "token", "name", "192.0.2.1")
     what = {"queue": HOOK}
     line = AuditLine(0, now_ms, None, *who, "pause_queue", what, AuditOutcome.asked, 0)

@@ -113,6 +113,7 @@ async def test_an_export_has_everything_but_secrets(dsn: str, folder: Path) -> N
             "job_output",
             "batch",
             "batch_held",
+            "timetable",
             "history",
             "attempt",
             "attachment",

@@ -10,7 +10,7 @@ from postroad.model.entities import Policy
 from postroad.model.errors import NotOnRabbitMQ
 from postroad.model.ids import to_text
 from postroad.model.ladder import Exponential
-from postroad.model.ticks import Schedule, Tick
+from postroad.model.ticks import Missed, Schedule, Tick, Timetabled
 from postroad.stores.rabbitmq.consuming import serving
 from postroad.stores.rabbitmq.store import RabbitStore
 from tests.rabbitmq.roads import Endpoint, a_road, running, until, until_state
@@ -241,7 +241,8 @@ async def test_the_message_of_a_tick_goes_through_the_outbox(dsn: str, tmp_path:
         store = road.store
         assert isinstance(store, RabbitStore)
         drafted = await road._sending.draft_tick("tidy", {})
-        plan = await store.open_schedule(Schedule("tidy", "* * * * *", "UTC"))
+        plan = Schedule("tidy", "* * * * *", "UTC")
+        assert await store.open_schedule(Timetabled(plan, "tidy", Missed.latest)) is not None
         now_ms = store.clock.now_ms() + 60_000
         for _ in range(2):  # the second one decides nothing
             await store.tick(plan, [Tick(now_ms, drafted)], now_ms)

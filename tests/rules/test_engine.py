@@ -100,7 +100,10 @@ def test_a_queue_that_a_rule_holds_waits_as_long_as_it_says_and_its_lane_goes_on
         await asyncio.sleep(1)
         assert len(starts(world, "sim://ash/free")) == 10
         told = await world.client.explain_queue(HELD)
-        assert told.because == "quota: 451 4.7.1 slow down [rule busy]"
+        assert told.because == "rule: 451 4.7.1 slow down [rule busy]"
+        assert told.next.why == "an answer rule holds it: then one try goes first and decides"
+        (row,) = [one for one in (await world.client.inspect.queues()).queues if one.queue == HELD]
+        assert (row.block, row.because) == ("rule", told.because)
         world.check(await world.settled(within_s=60))
         assert 20_000 <= past_ms() < 25_000  # and not the three minutes of a plain quota
 

@@ -3,18 +3,20 @@
 import asyncio
 from collections import Counter
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from postroad.model.errors import Crowded, Overloaded
 from postroad.observe.metrics import Meter
 
 T = TypeVar("T")
+STORE_WAIT_S: Final = 5.0
+"""What is not stored within this time is refused."""
 
 
 class IntakeAdmission:
     """Limits the messages that wait to be stored. One tenant may have half of the capacity."""
 
-    def __init__(self, meter: Meter, most: int, wait_s: float) -> None:
+    def __init__(self, meter: Meter, most: int, wait_s: float = STORE_WAIT_S) -> None:
         self._meter = meter
         self._most = most
         self._wait_s = wait_s

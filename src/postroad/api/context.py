@@ -34,7 +34,7 @@ class Context:
         self.access = Access(road.tokens, road.store.clock, settings.origins, hosts)
         self.audit = AuditTrail(road.store, road.store.clock, log)
         self.meter = road.meter or Meter()
-        self.admission = IntakeAdmission(self.meter, settings.intake_max, settings.store_wait_s)
+        self.admission = IntakeAdmission(self.meter, settings.intake_max)
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)
         """So many a minute of one link, and of wrong links from one network."""

@@ -12,6 +12,7 @@ from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
 from postroad.model.tenant import TenantInUse, UnknownTenant
+from postroad.model.ticks import DeclaredInCode, UnknownTimetable
 
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
 
@@ -68,6 +69,8 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownErasure: 404,
     UnknownReplay: 404,
     UnknownBatch: 404,
+    UnknownTimetable: 404,
+    DeclaredInCode: 409,
     NothingToReplay: 404,
     errors.UnknownSuppression: 404,
     UnknownAttachment: 404,

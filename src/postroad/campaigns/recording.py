@@ -1,7 +1,7 @@
 """Writes results to the store in batches: while one is written the next one gathers."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Final
 
@@ -19,6 +19,12 @@ RETRY_S: Final = 1.0
 RECORD: Final = "record results of campaigns"
 BATCH_MAX: Final = 1_000
 UNSTORABLE: Final = "unstorable"
+Written = Callable[[CallResult], None]
+"""Is told when a result stands in the store."""
+
+
+def _nobody(_result: CallResult) -> None:
+    """Nobody waits for it."""
 
 
 class RecorderFailed(Exception):
@@ -34,6 +40,8 @@ class ResultRecorder:
         self._clock = clock
         self._log = log
         self._results: list[CallResult] = []
+        self._waiting: list[Written] = []
+        """Who is told of each of them."""
         self._tasks = Tasks(log, lambda _: self.changed.set())
         self._writing = False
         self._until_s = inf
@@ -55,9 +63,10 @@ class ResultRecorder:
         """Stop recording: a call ended without a result."""
         self._tasks.fail(error, "campaign call")
 
-    def add(self, result: CallResult) -> None:
-        """Take the result of a call."""
+    def add(self, result: CallResult, written: Written = _nobody) -> None:
+        """Take the result of a call; `written` is told when it is stored, or given up."""
         self._results.append(result)
+        self._waiting.append(written)
         if not self._writing and self._tasks.error is None:
             self._writing = True
             _ = self._tasks.start(self._write(), "campaign results")  # kept there
@@ -80,7 +89,9 @@ class ResultRecorder:
             self._writing = False
 
     def _done(self, count: int) -> None:
-        del self._results[:count]
+        for result, written in zip(self._results[:count], self._waiting, strict=False):
+            written(result)
+        del self._results[:count], self._waiting[:count]
         self.in_flight -= count
         self.changed.set()
 

@@ -2,21 +2,19 @@
 finalises finished ones."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from postroad.campaigns.job_run import JobContext, SenderDeps, halt
 from postroad.campaigns.recording import RecorderFailed
-from postroad.campaigns.sender import JobContext, Sender, SenderDeps, halt
+from postroad.campaigns.sender import Sender
+from postroad.campaigns.sending_lanes import LaneOpener
 from postroad.model.campaign import Campaign, CampaignState, Job, Verb
-from postroad.model.credential import Credential
-from postroad.model.entities import Queue
 from postroad.model.errors import PostroadError, StoreError
 from postroad.model.foreign import error_text
 from postroad.observe.tasks import Tasks
-from postroad.ports.channel import Channel
-from postroad.ports.transport import Session
 
 LEASE_MS: Final = 10_000
 TICK: Final = "look for campaigns"
@@ -28,26 +26,14 @@ MISSED_MS: Final = 3_600_000
 """A start that was missed by more than this is stopped, and has to be resumed by hand."""
 
 
-class OpenedChannel(Struct, frozen=True):
-    """What a campaign sends through: a channel, a session of it, and the queue of its messages."""
-
-    channel: Channel
-    queue: Queue
-    session: Session
-
-
-Open = Callable[[Credential], Awaitable[OpenedChannel]]
-"""Opens what a credential sends through."""
-
-
 class CampaignWorker:
     """Runs the senders of a process, one for each job that it has claimed."""
 
-    def __init__(self, deps: SenderDeps, open_session: Open, repeats: Sequence[str]) -> None:
+    def __init__(self, deps: SenderDeps, opener: LaneOpener, repeats: Sequence[str]) -> None:
         self._deps = deps
         self._repeats = repeats
         """Channels whose recipients recognise a repeated call."""
-        self._open = open_session
+        self._opener = opener
         self._senders: dict[int, tuple[Sender, asyncio.Task[None]]] = {}
         self._bell = asyncio.Event()
         self._tasks = Tasks(deps.log, lambda _: self.wake())
@@ -172,13 +158,11 @@ class CampaignWorker:
         if campaign is None or credential is None:
             raise StoreError(f"job {job.id} has no campaign or credential")
         try:
-            opened = await self._open(credential)
-            session = opened.session
+            opened = await self._opener.session(credential)
             try:
-                context = JobContext(job, campaign, credential, opened.channel, opened.queue)
-                sender = await self._prepare(context, session)
+                sender = await self._prepare(JobContext(job, campaign, credential, opened))
             except BaseException:
-                await session.close()
+                await opened.session.close()
                 raise
         except StoreError:
             raise
@@ -186,7 +170,7 @@ class CampaignWorker:
             await halt(self._deps, campaign, error_text(error))
             await store.release(self._deps.owner, job)
             return
-        task = self._tasks.start(self._send(sender, session, campaign), "sender")
+        task = self._tasks.start(self._send(sender, campaign), "sender")
         self._senders[job.id] = (sender, task)
         if job.campaign not in self._served:
             self._served.add(job.campaign)
@@ -197,14 +181,14 @@ class CampaignWorker:
         if self._stopping:  # since the job was claimed
             sender.leave()
 
-    async def _prepare(self, context: JobContext, session: Session) -> Sender:
-        sender = Sender(self._deps, context, session)
+    async def _prepare(self, context: JobContext) -> Sender:
+        sender = Sender(self._deps, context, self._opener)
         jobs = [context.job.id]
         for pulse in await self._deps.store.renew(self._deps.owner, LEASE_MS, jobs):
             sender.hear(pulse)  # its lane may be paused
         return sender
 
-    async def _send(self, sender: Sender, session: Session, campaign: Campaign) -> None:
+    async def _send(self, sender: Sender, campaign: Campaign) -> None:
         try:
             await sender.run()
         except RecorderFailed:
@@ -214,7 +198,7 @@ class CampaignWorker:
             why = f"its sender failed: {type(error).__name__}: {error_text(error)}"
             await self._halt(campaign, why)
         finally:
-            await session.close()
+            await sender.close()
             self.wake()
 
     async def _halt(self, campaign: Campaign, why: str) -> None:

@@ -234,6 +234,7 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("campaign", said["name"]),
             ("state", f"{said['state']} {said['reason']}".strip()),
             *((name, counts[name]) for name in states),
+            ("temporary", f"{counts['temporary']} of the failed ones were told to try later"),
             ("rate", f"{said['rate']:g}/s"),
             ("left", duration_text(int(said["eta_s"] * 1000)) if said["eta_s"] else "–"),
             ("starts", when(said["start_at_ms"])),

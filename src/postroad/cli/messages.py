@@ -81,7 +81,7 @@ def send(
     ] = None,
 ) -> None:
     """Send a message. It is stored when the command ends."""
-    data: dict[str, Any] = {"queue": queue, "body": _body(body, text=text)}
+    data: dict[str, Any] = {"queue": queue, "body": read_body(body, text=text)}
     data |= structs.asdict(how) | {"delay": how.delay.total_seconds()} | _more(more or ())
     receipt = call.ask("POST", "/v1/messages", data=data)
     if call.printed(receipt):
@@ -90,7 +90,8 @@ def send(
     out().print(styled((receipt["id"], "bold"), f" {word}"))
 
 
-def _body(given: str, *, text: bool) -> str | msgspec.Raw:
+def read_body(given: str, *, text: bool = False) -> str | msgspec.Raw:
+    """Read a body that is given as an argument, or on standard input."""
     if given == "-" and sys.stdin.isatty():
         err().print("the body, then Ctrl+D:")
     try:

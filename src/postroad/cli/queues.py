@@ -25,7 +25,7 @@ def add(app: Group) -> None:
         (
             "unblock",
             "unblocked",
-            "Lift a block now: quota, setup, unreachable, disabled, or an open circuit.",
+            "Lift a block now: of a queue, whatever its kind, or an open circuit.",
         ),
     ):
         command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))

@@ -18,6 +18,7 @@ def stats(call: Listing) -> None:
         return
     names = ("waiting", "held", "uncertain")
     shown: list[tuple[str, object]] = [(name, said[name]) for name in names]
+    shown.append(("uncertain recipients of campaigns", said["uncertain_recipients"]))
     shown += [(f"dead, {reason}", count) for reason, count in said["dead"].items()]
     shown.append(("oldest due", ago(said["oldest_due_ms"], said["now_ms"])))
     trouble = ("open_circuits", "blocked_queues", "paused_queues")

@@ -34,6 +34,7 @@ class TenantLimitFlags(SharedOptions, frozen=True):
     mailboxes_max: Annotated[str, Option(help="How many mailboxes.")] = ""
     campaigns_max: Annotated[str, Option(help="How many campaigns.")] = ""
     imports_max: Annotated[str, Option(help="How many imports at once.")] = ""
+    timetables_max: Annotated[str, Option(help="How many timetables made at run time.")] = ""
 
     def given(self) -> dict[str, int | None]:
         """Those that were given."""

@@ -135,6 +135,11 @@ def troubles(look: Look) -> Iterable[str]:
         yield f"the dead set grew: by {lately}{hour:,} in the last hour"
     if stats["uncertain"]:
         yield f"{stats['uncertain']:,} uncertain: settle them with `postroad message settle`"
+    if stats["uncertain_recipients"]:
+        yield (
+            f"{stats['uncertain_recipients']:,} recipients of campaigns are uncertain: "
+            "settle them with `postroad campaign settle`"
+        )
     due_ms = stats["oldest_due_ms"]
     if due_ms and now_ms - due_ms > LATE_MS:
         yield f"late: the first message is due for {ago(due_ms, now_ms)}, and nothing holds it"

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from postroad.api.answering import MEDIA_TYPE as PROBLEM
 from postroad.api.app import Application
 from postroad.api.in_process import ask
 from postroad.api.progress import NDJSON
@@ -70,6 +71,6 @@ class PageApi:
     async def _ask(self, asked: ApiRequest, heard: Callable[[bytes], None] | None = None) -> Any:
         signed = msgspec.structs.replace(asked, headers={**self._headers, **asked.headers})
         answer = await ask(self._app, signed, heard, client=self._client)
-        if answer.status >= 400:
+        if answer.status >= 400 and answer.headers["content-type"] == PROBLEM:
             raise ProblemAnswer(msgspec.json.decode(answer.content, type=Problem))
         return answer.json() if answer.content else None

@@ -4,7 +4,19 @@ from typing import Final
 from urllib.parse import unquote
 
 from postroad.dashboard.paging import Act, WebPage
-from postroad.dashboard.views import dead, lanes, message, messages, overview, queues
+from postroad.dashboard.views import (
+    access,
+    dead,
+    endpoints,
+    lanes,
+    limits,
+    mailboxes,
+    message,
+    messages,
+    overview,
+    queues,
+    system,
+)
 
 PAGES: Final[tuple[WebPage, ...]] = (
     overview.PAGE,
@@ -15,6 +27,12 @@ PAGES: Final[tuple[WebPage, ...]] = (
     lanes.PAGE,
     lanes.ONE,
     dead.PAGE,
+    endpoints.PAGE,
+    endpoints.ONE,
+    mailboxes.PAGE,
+    limits.PAGE,
+    access.PAGE,
+    system.PAGE,
 )
 """In the order of the menu. A new page is a file in views/ and a folder of templates."""
 ACTIONS: Final[dict[str, tuple[WebPage, Act]]] = {

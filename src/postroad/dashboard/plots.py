@@ -17,6 +17,7 @@ TOP: Final = 8
 FLOOR: Final = 168
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 86_400_000
 GOOD: Final = ("delivered",)
 SOFT: Final = ("later", "quota", "unreachable", "unknown")
 LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000)
@@ -175,8 +176,8 @@ def _parts(slot: Slot) -> tuple[int, int, int]:
 
 def _times(shown: Sequence[Slot]) -> list[tuple[int, str, str]]:
     step_ms = shown[1].at_ms - shown[0].at_ms
-    form = "%H:%M" if step_ms < HOUR_MS else "%a %d"
     long_ms = step_ms * len(shown)
+    form = "%H:%M" if long_ms <= DAY_MS * 2 else "%a %d"
     found = []
     for n, anchor in enumerate(("start", "middle", "middle", "middle", "end")):
         at = datetime.fromtimestamp((shown[0].at_ms + long_ms * n / 4) / 1000, UTC)

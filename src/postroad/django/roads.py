@@ -35,7 +35,7 @@ def road_of(backend: Any) -> Postroad:
             'QUEUES: ["default"]'
         )
     road = Postroad(backend.dsn)
-    _ = road.around(telling)
+    _ = road.around(telling)  # it has it now
     for name in sorted(backend.queues):
         _ = road.handler(queue_of(name), **backend.handler_options)(run_task)  # it has it now
     return road

@@ -35,7 +35,7 @@ from postroad.engine.lane_queue import Admits, LaneQueue
 from postroad.engine.lane_schedule import LaneSchedule
 from postroad.engine.open_messages import OpenMessages
 from postroad.engine.rung_buffer import RungBuffer
-from postroad.model.circuit import Circuit
+from postroad.model.circuit import Circuit, obeyed
 from postroad.model.decide import STAYS, Move, Next, Situation, decide, expired, only_delivers
 from postroad.model.entities import Lane, Message
 from postroad.model.limits import Limits
@@ -131,9 +131,11 @@ class LaneWorker(Struct, gc=False, eq=False):
         if view.paused != self.lane.paused:
             self.lane = replace(self.lane, paused=view.paused)
         newest = not self._unrecorded_changes and self.cache.looks > self._recorded_at_look
-        if self.circuit.is_open and not view.circuit.is_open and newest:
-            self.circuit = view.circuit  # somebody closed it by hand
-            self._probe = 0
+        if newest and (circuit := obeyed(self.circuit, view.circuit)) is not self.circuit:
+            self.circuit, self._probe = circuit, 0
+            self.early_probe.changed(circuit, circuit.since_ms)
+            if circuit.is_open:
+                self._give_up_all()
         for lane_queue in self.cache.queues():
             if lane_queue.queue.paused:
                 self._give_up(lane_queue)

@@ -19,6 +19,10 @@ class BlockKind(StrEnum):
     unreachable = "unreachable"
     setup = "setup"
     """Something is missing on our side: a token, a transformation, a certificate."""
+    rule = "rule"
+    """An answer rule holds it."""
+    handler = "handler"
+    """Its handler holds it."""
     paused = "paused"
     disabled = "disabled"
     exhausted_head = "exhausted_head"
@@ -50,6 +54,8 @@ UNREACHABLE_LANE: Final = Backoff(2_000, 2.0, 5 * MINUTE_MS)
 BACKOFFS: Final = {
     BlockKind.quota: QUOTA,
     BlockKind.setup: SETUP,
+    BlockKind.rule: QUOTA,
+    BlockKind.handler: QUOTA,
     BlockKind.unreachable: UNREACHABLE_QUEUE,
 }
 """Of the blocks that a try makes and an answer lifts."""
@@ -71,8 +77,7 @@ class Block(Struct, frozen=True, gc=False):
 def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -> Block:
     """Return the block after a quota answer (`Retry-After` is its floor), or after a message that
     could not reach its server while others could."""
-    ours = outcome.kind is Kind.quota and not outcome.answered
-    kind = BlockKind.setup if ours else BlockKind(outcome.kind)
+    kind = _kind(outcome)
     backoff = BACKOFFS[kind]
     # Another kind starts its own spell: seed 000's origin reused the old interval here.
     same = old if old is not None and old.kind is kind else None
@@ -84,7 +89,7 @@ def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -
         return old
     streak = same.streak + 1 if same else 1
     wait_ms = max(backoff.wait_ms(streak, draw), outcome.after_ms)
-    if outcome.ruling is not None and outcome.ruling.do is RuleAction.hold_queue:
+    if kind is BlockKind.rule and outcome.ruling is not None:
         wait_ms = outcome.ruling.lasts_ms
     if outcome.hold is not None:
         wait_ms = asked_ms - now_ms
@@ -92,6 +97,17 @@ def queue_block(old: Block | None, outcome: Outcome, now_ms: int, draw: float) -
     # The latest end counts, whichever kind it came from.
     until_ms = max(now_ms + wait_ms, old.until_ms if old else 0)
     return Block(kind, until_ms, outcome.error, streak, since_ms)
+
+
+def _kind(outcome: Outcome) -> BlockKind:
+    """Return who holds the queue: its recipient, a rule, its handler, or what is missing here."""
+    if outcome.ruling is not None and outcome.ruling.do is RuleAction.hold_queue:
+        return BlockKind.rule
+    if outcome.kind is Kind.quota and outcome.hold is not None:
+        return BlockKind.handler
+    if outcome.kind is Kind.quota and not outcome.answered:
+        return BlockKind.setup
+    return BlockKind(outcome.kind)
 
 
 def disabled(reason: str, now_ms: int) -> Block:

@@ -43,6 +43,14 @@ def held(circuit: Circuit, reason: str, now_ms: int, lasts_ms: int) -> Circuit:
     return Circuit(0, 1, until_ms, now_ms, reason)
 
 
+def obeyed(own: Circuit, stored: Circuit) -> Circuit:
+    """Return the circuit of a lane's owner after it has read the stored one: somebody else may have
+    closed it by hand, and a campaign may hold the lane."""
+    closed = own.is_open and not stored.is_open
+    held_longer = stored.is_held and stored.until_ms > own.until_ms
+    return stored if closed or held_longer else own
+
+
 def after_no_answer(
     circuit: Circuit, reason: str, now_ms: int, draw: float, *, probe: bool
 ) -> Circuit:

@@ -176,7 +176,7 @@ def expired(message: Message, now_ms: int) -> bool:
 
 def spell_expiry(block_kind: BlockKind) -> DeadReason:
     """Return why a message dies that outlived a spell of this kind."""
-    if block_kind is BlockKind.setup:
+    if block_kind in (BlockKind.setup, BlockKind.rule, BlockKind.handler):
         return DeadReason.expired_held
     if block_kind is BlockKind.quota:
         return DeadReason.expired_quota

@@ -196,7 +196,7 @@ class Crowded(Overloaded):
 
 
 class TenantFull(PostroadError):
-    """A tenant has as many queues, lanes, messages, mailboxes, campaigns or imports as it may have;
+    """A tenant has as many queues, lanes, messages, campaigns, timetables and so on as it may have;
     nothing of this request was stored. Finish or delete some, or raise the setting that the text
     names."""
 

@@ -27,6 +27,8 @@ class Tuning(Struct, metaclass=NamesChecked, frozen=True):
     """After so long without a heartbeat an owner is dead."""
     stale_ms: int = 20_000
     """After so long without a heartbeat an owner starts nothing."""
+    poll_intervals_s: tuple[float, ...] = POLL_INTERVALS_S
+    """While the bell is down, each level is polled this often."""
     safety_poll_s: float = 90.0
     """With a live bell, one poll serves all levels this often."""
     sweep_batch: int = 500
@@ -49,8 +51,6 @@ class Limits(Tuning, frozen=True):
     """Sends in flight on one lane."""
     in_flight_max: int = 512
     """Sends of one tenant in flight in this process; retries may fill half of them."""
-    poll_intervals_s: tuple[float, ...] = POLL_INTERVALS_S
-    """While the bell is down, each level is polled this often."""
     drain_s: float = 10.0
     """How long a stop waits for sends in flight."""
     history_ms: int = 7 * 86_400_000

@@ -40,6 +40,7 @@ READ_KINDS: Final = frozenset(
         "message/rfc822-headers",
     )
 )
+BOUNDARY: Final = "boundary="
 COMPLAINTS: Final = frozenset(("abuse", "fraud", "virus"))
 Fields = dict[str, str]
 
@@ -119,9 +120,10 @@ def read_reports(raw: bytes) -> list[MailReport]:
 def _parts(head: Fields, content: bytes) -> Iterator[tuple[str, Fields, bytes]]:
     """The parts of a multipart mail, the outermost alone: nothing nested is opened."""
     kind, _, options = head.get("content-type", "").partition(";")
-    _, mark, rest = options.partition("boundary=")
-    if not kind.strip().lower().startswith("multipart/") or not mark:
+    place = options.lower().find(BOUNDARY)  # its name may be written in any case
+    if not kind.strip().lower().startswith("multipart/") or place < 0:
         return
+    rest = options[place + len(BOUNDARY) :]
     quoted = rest.startswith('"')
     boundary = rest[1:].partition('"')[0] if quoted else rest.partition(";")[0].strip()
     if not boundary:

@@ -311,6 +311,8 @@ ENDS: Final = {
     ): "its recipient is over its quota for now: then one try goes first and decides",
     (BlockScope.queue, "setup"): "something is missing on our side, as its reason says: then one "
     "try goes first and decides",
+    (BlockScope.queue, "rule"): "an answer rule holds it: then one try goes first and decides",
+    (BlockScope.queue, "handler"): "its handler holds it: then one try goes first and decides",
     (BlockScope.queue, "unreachable"): "its recipient cannot be reached: then one try goes first",
     (BlockScope.queue, PACE): "it is due, and goes when its limit has a rate slot for it",
     (BlockScope.message, "retry"): "the delay of its retry level ends then",

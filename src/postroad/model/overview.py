@@ -64,6 +64,8 @@ class Overview(Struct, frozen=True):
     open_circuits: int
     blocked_queues: int
     paused_queues: int
+    uncertain_recipients: int = 0
+    """Recipients of campaigns of whom nobody knows whether they were sent to."""
 
     def count(self, state: State) -> int:
         """Count the messages of a state."""

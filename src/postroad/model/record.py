@@ -123,6 +123,11 @@ def _output_kind(result: Result) -> int:
     return failure_kind(result.message.attempts + 1)
 
 
+def ends_of(results: Sequence[Result]) -> list[int]:
+    """Those that ended."""
+    return [r.message.id for r in results if r.move in ENDS]
+
+
 def ended_jobs(results: Sequence[Result]) -> list[int]:
     """Those of handlers with results whose messages ended."""
     return [r.message.id for r in results if r.keep and r.keep.result_ms and r.move in ENDS]

@@ -28,6 +28,7 @@ class TenantLimitOptions(TypedDict, total=False):
     mailboxes_max: int | None
     campaigns_max: int | None
     imports_max: int | None
+    timetables_max: int | None
 
 
 class TenantRow(Struct, frozen=True):
@@ -56,6 +57,7 @@ class TenantCounts(Struct, frozen=True):
     mailboxes: int
     campaigns: int
     imports: int
+    timetables: int
     attachments_bytes: int
 
     @property

@@ -19,3 +19,5 @@ class TenantLimits(Struct, metaclass=NamesChecked, frozen=True):
     campaigns_max: int = 10_000
     imports_max: int = 100
     """Imports into campaigns that were begun and not ended."""
+    timetables_max: int = 1_000
+    """Timetables that were made at run time."""

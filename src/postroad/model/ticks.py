@@ -1,10 +1,26 @@
 """Values of timetables: a schedule, its ticks, and what becomes of each."""
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.entities import Draft
+from postroad.model.entities import DEFAULT_TENANT, Draft
+from postroad.model.errors import BadInput
+from postroad.model.states import NEVER
+
+BODY_BYTES_MAX: Final = 65_536
+"""Of a timetable: all that are due next are read with their bodies."""
+
+
+class UnknownTimetable(BadInput):
+    """No timetable of that name is known. Check the name and its tenant: see `postroad timetable
+    list`."""
+
+
+class DeclaredInCode(BadInput):
+    """The timetable is declared in a program, which alone changes it or takes it away. It can be
+    paused, resumed and run now."""
 
 
 class Missed(StrEnum):
@@ -25,6 +41,15 @@ class Fate(StrEnum):
     skipped = "skipped"
 
 
+class TimetableOrigin(StrEnum):
+    """Where a timetable comes from."""
+
+    code = "code"
+    """`road.every` in a program."""
+    made = "made"
+    """It was made at run time."""
+
+
 class Schedule(Struct, frozen=True):
     """When something is to be done. `decided_ms`: the fate of every tick up to then is noted."""
 
@@ -32,6 +57,30 @@ class Schedule(Struct, frozen=True):
     cron: str
     tz: str
     decided_ms: int = 0
+    tenant: str = DEFAULT_TENANT
+    every_ms: int = 0
+    """Without a cron line: so often,"""
+    start_ms: int = 0
+    """counted from then."""
+    version: int = 0
+    """Another one after each change, pause and resume: what was decided by an older one is
+    refused."""
+    paused: bool = False
+
+
+class Timetabled(Struct, frozen=True):
+    """A timetable as it is stored: its schedule, and what is sent where."""
+
+    plan: Schedule
+    queue: str
+    missed: Missed
+    body: bytes = b""
+    origin: TimetableOrigin = TimetableOrigin.code
+    look_ms: int = NEVER
+    """When those who decide ticks have to look at it; never while it is paused, or of code."""
+    changed_ms: int = 0
+    error: str = ""
+    """Why its last ticks could not be sent; they are tried again."""
 
 
 class Tick(Struct, frozen=True):

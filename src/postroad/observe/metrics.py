@@ -141,6 +141,7 @@ class Meter:
         self._of(names.CIRCUITS).set(said.open_circuits)
         self._of(names.BLOCKED).set(said.blocked_queues)
         self._of(names.PAUSED).set(said.paused_queues)
+        self._of(names.UNCERTAIN_RECIPIENTS).set(said.uncertain_recipients)
 
     def fleet(self, minute: Total, workers: Iterable[Worker]) -> None:
         """Set the gauges of all processes together."""

@@ -41,11 +41,18 @@ BLOCKED: Final = Metric(
     "postroad_blocked_queues",
     "gauge",
     (),
-    "Queues with a block: quota, setup, unreachable or disabled",
+    "Queues with a block: quota, rule, handler, setup, unreachable or disabled",
     fleet=True,
 )
 PAUSED: Final = Metric(
     "postroad_paused_queues", "gauge", (), "Queues that somebody paused", fleet=True
+)
+UNCERTAIN_RECIPIENTS: Final = Metric(
+    "postroad_uncertain_recipients",
+    "gauge",
+    (),
+    "Recipients of campaigns of whom nobody knows whether they were sent to",
+    fleet=True,
 )
 FLEET_TRIES: Final = Metric(
     "postroad_fleet_tries_per_second",
@@ -119,7 +126,7 @@ BROKER: Final = Metric(
 BUILD: Final = Metric("postroad_build_info", "gauge", ("version",), "Always 1")
 
 METRICS: Final = (
-    MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, FLEET_TRIES, FLEET_LATENESS, WORKERS, TRIES,
-    TRY_SECONDS, QUERIES, LANES,
+    MESSAGES, OLDEST, DEAD, CIRCUITS, BLOCKED, PAUSED, UNCERTAIN_RECIPIENTS, FLEET_TRIES,
+    FLEET_LATENESS, WORKERS, TRIES, TRY_SECONDS, QUERIES, LANES,
     ACCEPTED, EVENTS, SHED, REQUESTS, REQUEST_SECONDS, HUB, BROKER, BUILD,
 )  # fmt: skip

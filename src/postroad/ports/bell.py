@@ -48,5 +48,8 @@ class Bell(Protocol):
         """Send no more wake-ups to this owner."""
 
     def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set, while this is open, when the message may have ended. Only handlers
-        that keep results are told of; of others it may come late."""
+        """An event that is set, while this is open, when the message may have ended. What expires
+        or is erased is not told of."""
+
+    def want(self, number: int) -> None:
+        """Ask those who may end the message, in whichever process, to ring for it."""

@@ -110,9 +110,10 @@ class CampaignRecords(Protocol):
     async def note(self, campaign: int, reason: str) -> None:
         """Say why a running campaign waits; nothing when it does not."""
 
-    async def held_until(self, queue: int, lane: int) -> int:
+    async def held_until(self, queue: int, lane: int) -> tuple[int, bool]:
         """Until when nothing of a queue may start on its lane: two seconds from now while one of
-        them is paused or blocked, or the circuit open, since that may end early; else 0."""
+        them is paused or blocked, or the circuit open, since that may end early; else 0. And
+        whether the circuit is open: then one call tells whether the server is there."""
 
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""

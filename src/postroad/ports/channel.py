@@ -111,9 +111,9 @@ class HasWindow(Protocol):
     def window(self) -> int:
         """How many messages one lane may have in flight."""
 
-    @property
-    def sessions(self) -> int:
-        """How many of them are on the wire at once; the others wait for their turn."""
+    def sessions(self, credential: OpenCredential) -> int:
+        """How many of them are on the wire at once with a credential; the others wait for their
+        turn."""
 
 
 @runtime_checkable

@@ -36,5 +36,9 @@ class Control(Protocol):
     async def pause_lane(self, lane: int, *, paused: bool) -> None:
         """Hold all queues of a lane, or let them go on."""
 
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time, as an answer rule does; of several ends the latest counts. With
+        0 a circuit is closed whose time is over: the server has answered."""
+
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` hold-offs."""

@@ -35,6 +35,7 @@ from postroad.ports.rollups import Rollups
 from postroad.ports.rules import RuleStore
 from postroad.ports.suppressions import SuppressionLists
 from postroad.ports.tenants import Tenants
+from postroad.ports.ticks import Ticks
 from postroad.ports.tokens import Tokens
 from postroad.ports.usage import Usage
 from postroad.ports.webhooks import HookStore
@@ -133,7 +134,7 @@ class Kept(Readers, HeaderStore, PrivacyStore, SuppressionLists, RuleStore, Prot
     """What is stored, beside the messages that wait."""
 
 
-class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Kept, Protocol):
+class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Kept, Ticks, Protocol):
     """The whole store, on one database."""
 
     @property

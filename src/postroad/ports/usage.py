@@ -19,6 +19,7 @@ class CountedKind(StrEnum):
     waiting = "waiting"
     letters = "letters"
     live_campaigns = "live_campaigns"
+    timetables = "timetables"
 
 
 class Slice(Struct, frozen=True):

@@ -10,6 +10,7 @@ from postroad.remote import (
     job_tables,
     rule_tables,
     tables,
+    timetable_tables,
 )
 from postroad.remote.calls import Verbs
 
@@ -36,6 +37,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "rules": rule_tables.RULES,
     "suppressions": campaign_tables.SUPPRESSIONS,
     "tenants": tables.TENANTS,
+    "timetables": timetable_tables.TIMETABLES,
     "tokens": tables.TOKENS,
     "webhooks": tables.WEBHOOKS,
     "workers": tables.WORKERS,

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -33,6 +33,8 @@ class LocalBell:
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
         self._waits: dict[int, set[asyncio.Event]] = {}
         self.readers: dict[int, set[asyncio.Event]] = {}
+        self.on_own: dict[str, Callable[[], None]] = {}
+        """Who in this process works at campaigns, replays or timetables."""
 
     def listen(self, owner: int, listener: Listener) -> None:
         """Send wake-ups of this owner to a listener."""
@@ -55,8 +57,16 @@ class LocalBell:
             if not waits:
                 self._waits.pop(number, None)
 
-    def ring_ended(self, numbers: Iterable[int]) -> None:
-        """Wake those who wait for the end of messages."""
+    def want(self, number: int) -> None:
+        """All that ends ends in this process."""
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the end of any message is waited for."""
+        return bool(self._waits)
+
+    def ring_awaited(self, numbers: Iterable[int]) -> None:
+        """Wake those who wait for the end of messages, of whatever handler."""
         self._wake(numbers)
 
     def _wake(self, numbers: Iterable[int]) -> None:
@@ -87,6 +97,11 @@ class LocalBell:
             elif ring.owner in self._listeners:
                 listener, context = self._listeners[ring.owner]
                 loop.call_soon(listener.on_lane, ring.lane, ring.rung, ring.at_ms, context=context)
+
+    def ring_own(self) -> None:
+        """Wake those here who work at campaigns, replays or timetables."""
+        for call in list(self.on_own.values()):
+            call()
 
     def ring_expiry(self, at_ms: int) -> None:
         """Tell all listeners when something expires."""

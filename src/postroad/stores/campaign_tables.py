@@ -98,10 +98,10 @@ class CampaignTables(CredentialTable):
         """Say why a running campaign waits."""
         await self._sql.execute("campaigns", "campaign_note", campaign, reason)
 
-    async def held_until(self, queue: int, lane: int) -> int:
-        """Until when nothing of a queue may start on its lane."""
+    async def held_until(self, queue: int, lane: int) -> tuple[int, bool]:
+        """Until when nothing of a queue may start on its lane, and whether its circuit is open."""
         row = await self._sql.first("campaigns", "campaign_held", queue, lane, *self._now())
-        return int(row[0] or 0) if row else 0
+        return (int(row[0] or 0), bool(row[1])) if row else (0, False)
 
     async def override(self, campaign: int) -> None:
         """Let it no longer halt by itself."""

@@ -46,6 +46,7 @@ NOT_IN_SQLITE: Final = {
     "copying": "how far a copy is",
     "copied": "that a copy is whole",
     "hold": "a view: what holds messages back",
+    "pause": "a view: why a queue is paused",
     "queue_hold": "the same, by queue and lane",
 }
 """Tables of the target that nothing is copied into, and why."""

@@ -53,6 +53,7 @@ EXPORTS: Final = {
     "job_output": Export("id queue output ends_at body", walks=True),
     "batch": Export("batch_id state total delivered dead cancelled made_at ended_at sent"),
     "batch_held": Export("id queue due expires_at order_key headers body", walks=True),
+    "timetable": Export("name cron every_ms tz queue missed paused changed_at body"),
     "history": Export(
         "id queue state accepted_at finished_at level attempts took_ms recipient", walks=True
     ),

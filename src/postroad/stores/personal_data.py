@@ -22,6 +22,10 @@ SLICE: Final = 1_000
 QUEUES_SLICE: Final = 100
 BLOBS_SLICE: Final = 100
 """Each may have megabytes."""
+EVENT_TABLES: Final = (
+    *("event_key", "event_message", "event", "batch_member", "batch_count", "batch"),
+    "tick",
+)
 LANES_WAIT_MS: Final = 60_000
 """How long queues are waited for whose lanes are in use; idle ones are given back in ten s."""
 
@@ -53,6 +57,7 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
     yield ErasureQuery("erase_endpoint_hours", whose)
     erased = {"endpoint": (yield ErasureQuery("erase_endpoint", whose))}
     erased["replay"] = yield ErasureQuery("erase_replay", whose)
+    erased["schedule"] = yield ErasureQuery("erase_schedule", whose)
     held = yield ErasureQuery("erase_batch_held", whose)
     erased["batch_held"] = held + (yield ErasureQuery("erase_batch_named", whose))
     if job.subject.recipient:
@@ -133,12 +138,12 @@ def keys(job: ErasureJob, _now_ms: int) -> Slice:
 
 
 def events(job: ErasureJob, _now_ms: int) -> Slice:
-    """Events of a tenant with their bodies, and its batches. Events that one recipient got were
-    sent to others too, and stay until their retention is over."""
+    """Events of a tenant with their bodies, its batches, and when its timetables came. Events that
+    one recipient got were sent to others too, and stay until their retention is over."""
     if job.subject.recipient:
         return Erased({})
     erased = {}
-    for table in ("event_key", "event_message", "event", "batch_member", "batch_count", "batch"):
+    for table in EVENT_TABLES:
         values = (job.subject.tenant, _before(job), SLICE)
         erased[table] = yield ErasureQuery(f"erase_{table}", values)
     return Erased(erased, 0 if any(erased.values()) else None)

@@ -30,6 +30,7 @@ from postroad.verbs.rules import RuleAdmin
 from postroad.verbs.sessions import SessionAdmin
 from postroad.verbs.suppressions import SuppressionVerbs
 from postroad.verbs.tenants import TenantAdmin
+from postroad.verbs.timetables import TimetableVerbs
 from postroad.verbs.tokens import TokenAdmin
 from postroad.verbs.webhooks import WebhookAdmin
 
@@ -248,6 +249,15 @@ class BlockingBatches(Verbs):
     batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     put, get = blocking(BatchVerbs.put), blocking(BatchVerbs.get)
     list = blocking(BatchVerbs.list)
+
+
+class BlockingTimetables(Verbs):
+    """Make, change, pause, resume, run and delete timetables."""
+
+    create, list = blocking(TimetableVerbs.create), blocking(TimetableVerbs.list)
+    show, change = blocking(TimetableVerbs.show), blocking(TimetableVerbs.change)
+    pause, resume = blocking(TimetableVerbs.pause), blocking(TimetableVerbs.resume)
+    run_now, delete = blocking(TimetableVerbs.run_now), blocking(TimetableVerbs.delete)
 
 
 class BlockingAttachments(Verbs):

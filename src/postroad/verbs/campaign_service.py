@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from postroad.campaigns.sender import SenderDeps
+from postroad.campaigns.job_run import SenderDeps
 from postroad.campaigns.worker import CampaignWorker
 from postroad.model.bounce_address import read_bounces
 from postroad.model.entities import Queue
@@ -122,7 +122,7 @@ class CampaignService:
         road, log = self._road, self._log
         await self._reopen()
         deps = SenderDeps(self.store, road, pace, figures, road.clock, log, rules, owner, drain_s)
-        worker = CampaignWorker(deps, self.credentials.session, self._repeats)
+        worker = CampaignWorker(deps, self.credentials, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")
         try:

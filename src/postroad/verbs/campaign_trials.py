@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from postroad.campaigns.job_run import OpenedChannel
 from postroad.campaigns.rendering import (
     HTML,
     SUBJECT,
@@ -14,7 +15,6 @@ from postroad.campaigns.rendering import (
     message_of,
     templates_of,
 )
-from postroad.campaigns.worker import OpenedChannel
 from postroad.model.campaign import ROW_STATES, Campaign, RowState
 from postroad.model.credential import BadCredential
 from postroad.model.entities import DEFAULT_TENANT, Message, Queue
@@ -89,12 +89,13 @@ class CampaignTrials:
     ) -> CallAnswer:
         """Send the message of one recipient to somebody else, as a test; no state changes."""
         campaign = await self._find.get(name, tenant)
-        opened = await self._credentials.session(await self._find.credential(campaign))
+        credential = await self._find.credential(campaign)
+        to = self._credentials.channel(credential).recipients.one(to)
+        opened = await self._credentials.session_for(credential, to)
         try:
             rendered = await self._rendered(campaign, opened.channel, row)
             if rendered.problem:
                 raise BadInput(f"recipient {row}: {rendered.problem}")
-            to = opened.channel.recipients.one(to)
             if found := await self._lists.suppressed(tenant, [to]):
                 raise BadInput(f"{to} is on a suppression list: {found[to]}")
             message = message_of(campaign.id, opened.queue, rendered, to=to)

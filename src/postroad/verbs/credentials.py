@@ -1,6 +1,6 @@
 """Credentials as a program uses them: put, list, check, delete. Secrets go in and never out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from postroad.campaigns.worker import OpenedChannel
+from postroad.campaigns.job_run import OpenedChannel
 from postroad.model.credential import (
     SECRET,
     BadCredential,
@@ -21,9 +21,10 @@ from postroad.model.errors import BadInput, BadTime
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.near_names import nearest
 from postroad.model.pace import read_limit
+from postroad.model.recipients import queue_name, read_queue_name
 from postroad.model.texts import FIELD_MAX, checked
 from postroad.ports.campaigns import Credentials
-from postroad.ports.channel import Channel, Checks, HasSites
+from postroad.ports.channel import Channel, Checks, HasSites, HasWindow
 from postroad.ports.clock import Clock
 from postroad.ports.store import Store
 from postroad.transports.channels import ChannelTransport
@@ -164,13 +165,42 @@ class CredentialAdmin:
 
     async def session(self, credential: Credential) -> OpenedChannel:
         """Open a session with a credential, for the queue of its messages."""
+        channel, site, by_site = self.usable(credential).channel, "", False
+        if isinstance(channel, HasSites):
+            site = channel.only_site(opened(credential, self._ring))
+            by_site = not site
+        name = queue_name(channel.name, credential.name, site)
+        (found,) = await self.site_sessions(credential, [name])
+        return replace(found, by_site=by_site)
+
+    async def session_for(self, credential: Credential, recipient: str) -> OpenedChannel:
+        """Open a session for one recipient: where there are many sites, for its own."""
+        found = await self.session(credential)
+        if not found.by_site:
+            return found
+        await found.session.close()
+        (found,) = await self.site_sessions(credential, [await self.route(credential, recipient)])
+        return found
+
+    async def route(self, credential: Credential, recipient: str) -> str:
+        """The name of the queue of messages to a recipient: that of its site."""
         transport = self.usable(credential)
-        site = ""
-        if isinstance(transport.channel, HasSites):
-            site = transport.channel.only_site(opened(credential, self._ring))
-        spec = transport.spec(credential.tenant, credential.name, site)
-        (queue,) = await self._road.open_queues([spec])
-        return OpenedChannel(transport.channel, queue, await transport.open(spec.lane))
+        return (await transport.route(recipient, credential.tenant, credential.name))[0]
+
+    async def site_sessions(
+        self, credential: Credential, queues: Sequence[str]
+    ) -> Sequence[OpenedChannel]:
+        """Open sessions for queues of a credential, made where they are new."""
+        transport = self.usable(credential)
+        channel, sites = transport.channel, [read_queue_name(name)[2] for name in queues]
+        sessions = 0
+        if isinstance(channel, HasWindow):
+            sessions = channel.sessions(opened(credential, self._ring))
+        specs = [transport.spec(credential.tenant, credential.name, site) for site in sites]
+        return [
+            OpenedChannel(channel, queue, await transport.open(spec.lane), sessions)
+            for spec, queue in zip(specs, await self._road.open_queues(specs), strict=True)
+        ]
 
     def _transport(self, kind: str) -> ChannelTransport:
         found = self._channels.get(kind)

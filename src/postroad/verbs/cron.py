@@ -1,31 +1,24 @@
-"""Timetables: each tick is decided once in the whole fleet."""
+"""When timetables come: cron lines and intervals, in their time zones."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
-from msgspec import Struct
 
-from postroad.model.entities import Draft
-from postroad.model.errors import BadInput, StoreError
+from postroad.model.durations import Duration, seconds_of
+from postroad.model.errors import BadInput
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
-from postroad.model.ticks import Missed, Schedule, Tick
-from postroad.ports.clock import Clock
-from postroad.ports.log import Log
-from postroad.ports.ticks import Ticks
+from postroad.model.ticks import Missed, Schedule
+from postroad.model.wording import duration_text
 
 LATE_MS: Final = 60_000
 """A tick that is found later than this was missed."""
 BATCH: Final = 500
 """Ticks decided by one transaction; finding them takes 20 to 40 ms."""
-WATCH_S: Final = 300.0
-"""How often the wall clock is read, since it may be set or the machine may have slept. This makes
-no query."""
-RETRY_S: Final = 1.0
+EVERY_MS_MAX: Final = 366 * 86_400_000
 SOME_DAY: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -34,12 +27,7 @@ def check_plan(cron: str, tz: str) -> None:
     if not isinstance(cron, str):
         raise BadInput(f"{cron!r} is no timetable: write @road.every('*/5 * * * *')")
     _ = checked("cron", cron), checked("tz", tz)  # whether they are short enough
-    try:
-        zone = ZoneInfo(tz)
-    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise BadInput(
-            f"tz={tz!r} is not a time zone: give a name like 'UTC' or 'Europe/Berlin'"
-        ) from None
+    zone = zone_of(tz)
     try:
         next(CronSim(cron, SOME_DAY.astimezone(zone)))
     except CronSimError as error:
@@ -51,14 +39,50 @@ def check_plan(cron: str, tz: str) -> None:
         raise BadInput(f"cron {cron!r} never comes: no such day in fifty years") from None
 
 
+def check_missed(missed: str) -> Missed:
+    """Return what is done about missed ticks; BadInput if it is none of them."""
+    if missed not in Missed.__members__:
+        raise BadInput(f"missed={missed!r}: give {', '.join(map(repr, Missed.__members__))}")
+    return Missed(missed)
+
+
+def check_every(every: Duration) -> int:
+    """Return an interval in milliseconds; BadInput if it is too short or too long."""
+    every_ms = round(seconds_of(every) * 1000)
+    if not 1000 <= every_ms <= EVERY_MS_MAX:
+        raise BadInput(f"every={every!r}: give one second to a year, as 90 or timedelta(hours=1)")
+    return every_ms
+
+
+def zone_of(tz: str) -> ZoneInfo:
+    """Return a time zone; BadInput if this machine does not know it."""
+    try:
+        return ZoneInfo(tz)
+    except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        raise BadInput(
+            f"tz={tz!r} is not a time zone: give a name like 'UTC' or 'Europe/Berlin'"
+        ) from None
+
+
 def ticks_after(schedule: Schedule, after_ms: int) -> Iterator[int]:
     """The ticks of a timetable after a time. A local time that a day skips comes right after the
     gap; one that a day has twice comes the first time."""
-    after = datetime.fromtimestamp(after_ms / 1000, ZoneInfo(schedule.tz))
+    if schedule.every_ms:
+        yield from _intervals(schedule, after_ms)
+        return
+    after = datetime.fromtimestamp(after_ms / 1000, zone_of(schedule.tz))
     for moment in CronSim(schedule.cron, after):
         # In the hour that a clock repeats, CronSim may start with one that is over.
         if (at_ms := int(moment.timestamp() * 1000)) > after_ms:
             yield at_ms
+
+
+def _intervals(schedule: Schedule, after_ms: int) -> Iterator[int]:
+    passed = max(0, (after_ms - schedule.start_ms) // schedule.every_ms)
+    at_ms = schedule.start_ms + passed * schedule.every_ms
+    while True:
+        at_ms += schedule.every_ms
+        yield at_ms
 
 
 def come(schedule: Schedule, decided_ms: int, now_ms: int) -> tuple[list[int], int]:
@@ -82,102 +106,12 @@ def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> 
             return {at_ms for at_ms in found if now_ms - at_ms <= LATE_MS}
 
 
-class Timetable(Struct):
-    """A timetable of this process: its plan, its last and next ticks, and its queue."""
-
-    plan: Schedule
-    missed: Missed
-    queue: str
-    is_open: bool = False
-    decided_ms: int = 0
-    next_ms: int = 0
-
-
-Drafting = Callable[[str, object], Awaitable[Draft]]
-
-
-class Scheduler:
-    """Sleeps until the next tick of any timetable, then decides it with the store."""
-
-    def __init__(
-        self,
-        store: Ticks,
-        clock: Clock,
-        entries: Sequence[Timetable],
-        drafting: Drafting,
-        log: Log,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._entries = entries
-        self._drafting = drafting
-        self._log = log
-        self.caught_up = asyncio.Event()
-        """Set when all ticks that were missed before the start are decided."""
-
-    async def run(self) -> None:
-        """Decide every tick when it comes."""
-        try:
-            while True:
-                wakes_ms = [await self._serve(entry) for entry in self._entries]
-                self.caught_up.set()
-                wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
-                await self._clock.sleep(max(0.0, min(wait_s, WATCH_S)))
-        finally:
-            self.caught_up.set()  # nobody must wait for a broken scheduler
-
-    async def _serve(self, entry: Timetable) -> int:
-        """Decide the ticks that are due; returns the time of the next one."""
-        try:
-            if not entry.is_open:
-                await self._open(entry)
-            while entry.next_ms <= self._clock.now_ms():
-                await self._decide(entry, entry.plan, self._clock.now_ms())
-        except StoreError as error:
-            self._log.warning(
-                "could not decide ticks: trying again", schedule=entry.plan.name, error=str(error)
-            )
-            return self._clock.now_ms() + int(RETRY_S * 1000)
-        return entry.next_ms
-
-    async def _open(self, entry: Timetable) -> None:
-        stored = await self._store.open_schedule(entry.plan)
-        entry.decided_ms = entry.next_ms = stored.decided_ms
-        if stored.decided_ms > self._clock.now_ms() + LATE_MS:
-            # Some process had a clock that was ahead. No tick may come twice, so they wait.
-            self._log.error(
-                "the last tick is in the future: no ticks before it", until_ms=stored.decided_ms
-            )
-        if (stored.cron, stored.tz) != (entry.plan.cron, entry.plan.tz):
-            await self._change(entry, stored)
-        entry.is_open = True
-
-    async def _change(self, entry: Timetable, old: Schedule) -> None:
-        """Decide the ticks of the old plan that were missed, then use the new plan."""
-        self._log.info("schedule changed", schedule=old.name, cron=entry.plan.cron, was=old.cron)
-        try:
-            check_plan(old.cron, old.tz)
-        except BadInput as error:
-            self._log.warning("cannot read the old plan of a schedule", error=str(error))
-            entry.next_ms = NEVER
-        while entry.next_ms <= self._clock.now_ms():
-            await self._decide(entry, old, self._clock.now_ms())
-        now_ms = entry.next_ms = self._clock.now_ms()
-        entry.decided_ms = (await self._store.tick(entry.plan, [], now_ms)).decided_ms
-
-    async def _decide(self, entry: Timetable, plan: Schedule, now_ms: int) -> None:
-        found, next_ms = come(plan, entry.decided_ms, now_ms)
-        chosen = to_send(found, next_ms, entry.missed, now_ms)
-        drafts = {at_ms: await self._draft(entry, plan, at_ms) for at_ms in chosen}
-        if found:
-            ticks = [Tick(at_ms, drafts.get(at_ms)) for at_ms in found]
-            entry.decided_ms = (await self._store.tick(plan, ticks, found[-1])).decided_ms
-            if now_ms - found[0] > LATE_MS:
-                self._log.warning(
-                    "ticks were missed", schedule=plan.name, count=len(found), sent=len(chosen)
-                )
-        entry.next_ms = next_ms
-
-    async def _draft(self, entry: Timetable, plan: Schedule, at_ms: int) -> Draft:
-        at = datetime.fromtimestamp(at_ms / 1000, ZoneInfo(plan.tz)).isoformat()
-        return await self._drafting(entry.queue, {"schedule": plan.name, "at": at})
+def told_when(schedule: Schedule) -> str:
+    """When a timetable comes, in words: `at 09:00 every day Europe/Berlin`."""
+    if schedule.every_ms:
+        return f"every {duration_text(schedule.every_ms)}"
+    try:
+        words = CronSim(schedule.cron, SOME_DAY).explain()
+    except CronSimError:
+        return schedule.cron
+    return f"{words[:1].lower()}{words[1:]} {schedule.tz}"

@@ -139,5 +139,10 @@ def lane_secret(secret: HookSecrets) -> str:
 async def lift(store: Store, queue: Queue | None, options: AccessOptions) -> None:
     """Lift a block that came from what is changed here, or a quota, which may have."""
     block = queue.block if queue else None
-    if queue and block and options and block.kind in (BlockKind.setup, BlockKind.quota):
+    if (
+        queue
+        and block
+        and options
+        and block.kind in (BlockKind.setup, BlockKind.quota, BlockKind.rule)
+    ):
         await store.unblock_queue(queue.id)

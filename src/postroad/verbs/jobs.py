@@ -31,6 +31,8 @@ from postroad.verbs.paging import check_page
 
 LOOK_S: Final = 5.0
 """Who waits looks again after so long: a ring may be lost, and not every end is rung for."""
+SOON_S: Final = 0.25
+"""The second look: the message may have ended before another process knew that it is waited for."""
 LOOK_DEAF_S: Final = 1.0
 """The same while the bell is down."""
 LOOKED_AT: Final = 2_000
@@ -97,13 +99,16 @@ class JobVerbs:
         clock, number = self._store.clock, to_number(id)
         until_s = clock.steady_s() + wait_s(timeout)
         with self._store.bell.waiting(number) as rung:
+            look_s = SOON_S
             while True:
                 rung.clear()
                 found = await self._look(id, number, tenant)
                 left_s = until_s - clock.steady_s()
                 if found.ended or left_s <= 0:
                     return found
-                await self._pause(rung, left_s)
+                self._store.bell.want(number)
+                await self._pause(rung, min(left_s, look_s))
+                look_s = LOOK_S
 
     async def result(
         self,
@@ -134,8 +139,8 @@ class JobVerbs:
 
     async def _pause(self, rung: asyncio.Event, left_s: float) -> None:
         """Wait for the bell, at most so long."""
-        look_s = LOOK_S if self._store.bell.alive else LOOK_DEAF_S
-        timer = self._store.clock.later(round(min(left_s, look_s) * 1000) + 1, rung.set)
+        look_s = left_s if self._store.bell.alive else min(left_s, LOOK_DEAF_S)
+        timer = self._store.clock.later(round(look_s * 1000) + 1, rung.set)
         try:
             # Either way the store is asked again.
             _ = await rung.wait()

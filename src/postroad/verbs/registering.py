@@ -5,19 +5,15 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from postroad.model.errors import BadInput, NotOnRabbitMQ
-from postroad.model.ticks import Missed, Schedule
+from postroad.model.ticks import Schedule
 from postroad.ports.clock import Clock
 from postroad.ports.job_outputs import JobOutputs
-from postroad.ports.log import Log
-from postroad.ports.ticks import Ticks
 from postroad.transports.call_plan import CallPlan, plan_call
 from postroad.transports.gathering import Gatherer, one_of
 from postroad.transports.handler import Handler, HandlerTransport
 from postroad.transports.webhook.transforms import Transforms
-from postroad.verbs.cron import Drafting, Scheduler, Timetable, check_plan
+from postroad.verbs.cron import check_missed, check_plan
 from postroad.verbs.handler_calls import HandlerCall, Home, SendsMany
 from postroad.verbs.handler_options import (
     HandlerOptions,
@@ -27,6 +23,7 @@ from postroad.verbs.handler_options import (
 )
 from postroad.verbs.jobs import NOT_HERE
 from postroad.verbs.providing import Providers
+from postroad.verbs.scheduler import PlannedTimetable
 
 H = TypeVar("H", bound=Callable[..., Any])
 G = TypeVar("G", bound=Callable[..., object])
@@ -41,7 +38,7 @@ class Registry:
         self.home = Home(road)
         self.providers = Providers()
         self.plans: dict[str, CallPlan] = {}
-        self.timetables: list[Timetable] = []
+        self.timetables: list[PlannedTimetable] = []
         self.transforms = Transforms()
 
     def handler(
@@ -66,8 +63,7 @@ class Registry:
     ) -> Callable[[G], G]:
         """Register a function to be called at the times of a cron line."""
         check_plan(cron, tz)
-        if missed not in Missed.__members__:
-            raise BadInput(f"missed={missed!r}: give {', '.join(map(repr, Missed.__members__))}")
+        if_missed = check_missed(missed)
 
         def register(function: G) -> G:
             named = name or getattr(function, "__name__", "")
@@ -82,7 +78,8 @@ class Registry:
                 )
             place = function_place(queue, function, plan, options)
             self._add(queue, Handler(plan.handle, policy, concurrency, plan.reads, place), plan)
-            self.timetables.append(Timetable(Schedule(named, cron, tz), Missed(missed), queue))
+            when = Schedule(named, cron, tz)
+            self.timetables.append(PlannedTimetable(when, if_missed, queue))
             return function
 
         return register
@@ -111,17 +108,6 @@ class Registry:
         other.home.host = self.home
         self.timetables += other.timetables
         self.transforms.adopt(other.transforms)
-
-    def scheduler(
-        self, store: object, clock: Clock, drafting: Drafting, log: Log
-    ) -> Scheduler | None:
-        """The scheduler of the timetables; None without any."""
-        if not self.timetables:
-            return None
-        if not isinstance(store, Ticks):
-            raise BadInput("this store keeps no timetables: road.every needs another one")
-        entries = [replace(entry) for entry in self.timetables]
-        return Scheduler(store, clock, entries, drafting, log)
 
     def check(self, store: object) -> None:
         """Raise BadInput for a handler with a parameter that nobody can give, or with results that

@@ -5,6 +5,7 @@ from collections.abc import Collection, Coroutine, Sequence
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.campaigns.worker import CampaignWorker
 from postroad.engine.engine import Engine
@@ -28,12 +29,12 @@ from postroad.ports.transport import Transport
 from postroad.transports.job_progress import ProgressReports
 from postroad.verbs.allowance import Allowance
 from postroad.verbs.campaign_service import CampaignService
-from postroad.verbs.cron import Scheduler
 from postroad.verbs.endpoint_watch import EndpointWatch
 from postroad.verbs.endpoints import EndpointAdmin
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.registering import Registry
 from postroad.verbs.replays import spawn_replays
+from postroad.verbs.scheduler import Scheduler, TickDrafts
 from postroad.verbs.sending import Sending
 from postroad.verbs.signals import SignalTrap
 
@@ -95,8 +96,7 @@ class RoadRun:
 
     async def _deliver(self, *, until_idle: bool) -> None:
         road, parts = self._road, self._parts
-        draft = parts.sending.draft_tick
-        cron = road.registry.scheduler(road.store, road.store.clock, draft, road.log)
+        cron = self._scheduler()
         pace, limits = Pacer(road.store, road.store.clock, road.log), parts.limits
         engine = road.engine = self._engine(pace)
         self._tell_broken(engine.broke)
@@ -134,7 +134,13 @@ class RoadRun:
         made = (parts.chance, road.log, pace, road.keys)
         return Engine(road.store, transports, road.owner, parts.limits, *made)
 
-    def _start(self, engine: Engine, cron: Scheduler | None) -> ReplayWorker | None:
+    def _scheduler(self) -> Scheduler:
+        road, entries = self._road, [replace(one) for one in self._road.registry.timetables]
+        drafts = TickDrafts(self._parts.sending)
+        made = (road.store, road.store.clock, entries, drafts, road.log, road.owner)
+        return Scheduler(*made)
+
+    def _start(self, engine: Engine, cron: Scheduler) -> ReplayWorker | None:
         road, parts = self._road, self._parts
         engine.start()
         engine.spawn(road.endpoints.expiry.run(), "endpoints")
@@ -142,8 +148,7 @@ class RoadRun:
         reports = self._reports = ProgressReports(road.store, road.store.clock, road.log)
         road.registry.functions.reports = reports.report
         engine.spawn(reports.run(), "progress")
-        if cron is not None:
-            engine.spawn(cron.run(), "cron")
+        engine.spawn(cron.run(), "cron")
         return spawn_replays(engine, road.store, parts.sending, parts.allowance, road.log)
 
     def _tell_broken(self, broke: Broke | None) -> None:
@@ -183,7 +188,7 @@ class LiveEngine:
 async def deliver(
     engine: Engine,
     worker: CampaignWorker,
-    scheduler: Scheduler | None,
+    scheduler: Scheduler,
     replays: ReplayWorker | None,
     watch: EndpointWatch,
     *,
@@ -206,11 +211,8 @@ async def end_figures(engine: Engine, watch: EndpointWatch) -> None:
     await watch.end(engine.recorder.endpoints)
 
 
-async def _idle(
-    worker: CampaignWorker, scheduler: Scheduler | None, replays: ReplayWorker | None
-) -> None:
-    if scheduler is not None:
-        await scheduler.caught_up.wait()
+async def _idle(worker: CampaignWorker, scheduler: Scheduler, replays: ReplayWorker | None) -> None:
+    await scheduler.caught_up.wait()
     if replays is not None:
         await replays.idle.wait()
     await worker.idle.wait()

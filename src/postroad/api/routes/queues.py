@@ -111,7 +111,7 @@ async def resume_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
 
 @give("/v1/queues:unblock", scope=Scope.manage)
 async def unblock_queue(request: Request, asked: QueueRequest) -> ControlAnswer:
-    """Lift a queue's block now: quota, setup, unreachable or disabled."""
+    """Lift a queue's block now: quota, rule, handler, setup, unreachable or disabled."""
     await request.road.unblock(asked.queue, tenant=request.tenant)
     return ControlAnswer("unblocked", queue=asked.queue)
 

@@ -19,6 +19,8 @@ class Stats(Struct, frozen=True):
     waiting: int
     held: int
     uncertain: int
+    uncertain_recipients: int
+    """Recipients of campaigns of whom nobody knows whether they were sent to."""
     dead: dict[str, int]
     open_circuits: int
     blocked_queues: int
@@ -48,6 +50,7 @@ async def stats(request: Request) -> Stats:
         waiting=said.count(State.waiting),
         held=said.count(State.held),
         uncertain=said.count(State.uncertain),
+        uncertain_recipients=said.uncertain_recipients,
         dead=said.dead,
         open_circuits=said.open_circuits,
         blocked_queues=said.blocked_queues,

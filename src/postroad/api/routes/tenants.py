@@ -30,6 +30,7 @@ class TenantLimitsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     mailboxes_max: Most = UNSET
     campaigns_max: Most = UNSET
     imports_max: Most = UNSET
+    timetables_max: Most = UNSET
 
 
 class TenantRequest(TenantLimitsRequest, frozen=True, kw_only=True):

@@ -137,11 +137,11 @@ class PostgresBase(Statements):
         return line
 
     def hear_own(self, who: str, call: Callable[[], None]) -> None:
-        """Call it when a process rings for jobs: campaigns or replays."""
+        """Call it when a process rings for jobs: campaigns, replays or timetables."""
         self.bell.on_own[who] = call
 
     async def ring_own(self) -> None:
-        """Tell every process, this one too, that campaigns or replays have work."""
+        """Tell every process, this one too, that there is work of such a kind."""
         self.bell.ring_own()
         _ = await self._notify('{"own": true}')  # NOTIFY answers nothing
 

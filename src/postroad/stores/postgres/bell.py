@@ -22,6 +22,8 @@ would hold PostgreSQL's one lock on notifications until the disk has answered.""
 PAYLOAD_BYTES_MAX: Final = 7_500
 ENDED_MAX: Final = 300
 """Ids in one payload, at most 20 characters each."""
+WANTED_MAX: Final = 10_000
+"""Messages whose end other processes wait for, of which this one knows."""
 RUNGS_MAX: Final = 8
 """A lane with rings for more rungs than this is looked at whole."""
 RETRY_MS: Final = 1_000
@@ -38,9 +40,11 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     arrivals: bool = False
     probe: int = 0
     own: bool = False
-    """Campaigns or replays have work."""
+    """Campaigns, replays or timetables have work."""
     ended: list[int] = field(default_factory=list)
     """Jobs that ended, of handlers whose results are kept."""
+    wanted: list[int] = field(default_factory=list)
+    """Messages whose end a process waits for."""
     hub: bool = False
     """A process asks whether the hub is alive, or has taken its place."""
 
@@ -64,8 +68,6 @@ class FleetBell(LocalBell):
         self.alive = False
         self.lanes: dict[int, set[int]] = {}
         """Lanes that owners of this process have, or had a moment ago."""
-        self.on_own: dict[str, Callable[[], None]] = {}
-        """Who in this process works at campaigns or replays."""
         self.on_hub: Callable[[], None] = lambda: None
         self._clock = clock
         self._send = send
@@ -74,6 +76,9 @@ class FleetBell(LocalBell):
         self._tasks = tasks
         self._outgoing: dict[tuple[int | None, int, int, int], Ring] = {}
         self._ended: list[int] = []
+        self._asked: list[int] = []
+        self._wanted: dict[int, bool] = {}
+        """Messages whose end is waited for in other processes, the longest known first."""
         self._expiry_ms = 0
         self._expiry_told_ms = 0
         self._flushing: asyncio.Task[None] | None = None
@@ -123,6 +128,30 @@ class FleetBell(LocalBell):
         self._ended += told
         self._flush_soon()
 
+    def want(self, number: int) -> None:
+        """Ask the other processes to ring when a message has ended there."""
+        self._asked.append(number)
+        self._flush_soon()
+
+    @property
+    def awaits(self) -> bool:
+        """Whether the end of any message is waited for, here or elsewhere."""
+        return bool(self._waits or self._wanted)
+
+    def ring_awaited(self, numbers: Iterable[int]) -> None:
+        """Wake those who wait for the end of messages, here and where it was asked for."""
+        told = list(numbers)
+        self._wake(told)
+        elsewhere = [number for number in told if self._wanted.pop(number, False)]
+        if elsewhere:
+            self._ended += elsewhere
+            self._flush_soon()
+
+    def _take_wanted(self, numbers: Iterable[int]) -> None:
+        self._wanted |= dict.fromkeys(numbers, True)
+        while len(self._wanted) > WANTED_MAX:
+            del self._wanted[next(iter(self._wanted))]  # that one looks again by himself
+
     def ring_lanes(self) -> None:
         """Make the owners here look at all their lanes, some at a time where there are many: a ring
         may have been lost."""
@@ -150,11 +179,6 @@ class FleetBell(LocalBell):
         self.ring_own()
         self.on_hub()
 
-    def ring_own(self) -> None:
-        """Wake those here who work at campaigns or replays."""
-        for call in list(self.on_own.values()):
-            call()
-
     # From and to other processes
 
     def hear(self, payload: str, *, own: bool) -> int:
@@ -172,6 +196,7 @@ class FleetBell(LocalBell):
         if not own:
             self._ring_here(notice.rings)
             self._wake(notice.ended)
+            self._take_wanted(notice.wanted)
             if notice.expiry:
                 super().ring_expiry(notice.expiry)
         return notice.probe
@@ -189,7 +214,7 @@ class FleetBell(LocalBell):
     async def _flush(self) -> None:
         try:
             await self._clock.sleep(GATHER_MS / 1000)
-            while self._outgoing or self._expiry_ms or self._ended:
+            while self._outgoing or self._expiry_ms or self._ended or self._asked:
                 await self._send_gathered()
         finally:
             self._flushing = None
@@ -197,9 +222,11 @@ class FleetBell(LocalBell):
     async def _send_gathered(self) -> None:
         rings, self._outgoing = list(self._outgoing.values()), {}
         expiry_ms, self._expiry_ms = self._expiry_ms, 0
-        ended, self._ended = self._ended, []  # who waits looks again by himself if these are lost
+        # Who waits looks again by himself if these are lost.
+        ended, self._ended = self._ended, []
+        asked, self._asked = self._asked, []
         try:
-            for payload in payloads(rings, expiry_ms, ended):
+            for payload in (*payloads(rings, expiry_ms, ended), *wanted_payloads(asked)):
                 _ = await self._send(payload)  # NOTIFY answers nothing
         except StoreError:
             if self._closed:
@@ -234,4 +261,12 @@ def payloads(rings: list[Ring], expiry_ms: int, ended: Sequence[int] = ()) -> li
     notices = [Notice(piece, expiry_ms if n == 0 else 0) for n, piece in enumerate(pieces)]
     starts = range(0, len(ended), ENDED_MAX)
     notices += [Notice(ended=list(ended[start : start + ENDED_MAX])) for start in starts]
+    return [msgspec.json.encode(notice).decode() for notice in notices]
+
+
+def wanted_payloads(wanted: Sequence[int]) -> list[str]:
+    """Messages whose end is waited for, in payloads that NOTIFY accepts."""
+    notices = [
+        Notice(wanted=list(wanted[n : n + ENDED_MAX])) for n in range(0, len(wanted), ENDED_MAX)
+    ]
     return [msgspec.json.encode(notice).decode() for notice in notices]

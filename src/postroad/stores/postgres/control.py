@@ -52,6 +52,7 @@ class PostgresControl(PostgresBatches):
         text = await self._one(self._side, "cancel", "cancel", tenant, list(ids), running)
         answer = self._read_answer(text, CANCELLING)
         self.batches_touched(answer.batches)
+        self.bell.ring_awaited(ids)
         return {number: answer.states.get(number, CancelState.unknown) for number in ids}
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
@@ -60,6 +61,7 @@ class PostgresControl(PostgresBatches):
         text = await self._one(self._side, "cancel", "withdraw", *values)
         answer = self._read_answer(text, WITHDRAWN)
         self.batches_touched(answer.batches)
+        self.bell.ring_awaited(ids)
         return answer.done
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
@@ -67,6 +69,7 @@ class PostgresControl(PostgresBatches):
         text = await self._one(self._side, "cancel", "settle", tenant, number, sent)
         answer = self._read_answer(text, SETTLED)
         self.batches_touched(answer.batches)
+        self.bell.ring_awaited([number])
         return answer.settled
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
@@ -76,6 +79,7 @@ class PostgresControl(PostgresBatches):
         text = await self._one(self._side, "cancel", "cancel_some", *meant, *place, limit)
         answer = self._read_answer(text, WALKED)
         self.batches_touched(answer.batches)
+        self.bell.ring_awaited(answer.states)
         return CancelSlice(answer.states, answer.after)
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
@@ -93,6 +97,10 @@ class PostgresControl(PostgresBatches):
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self._change("unblock_lane", lane)
+
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        await self._change("hold_lane", lane, until_ms, reason)
 
     async def _change(self, query: str, *values: object) -> None:
         # Its rings are passed on.

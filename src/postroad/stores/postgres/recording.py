@@ -15,6 +15,7 @@ from postroad.model.record import (
     Recorded,
     Result,
     ended_jobs,
+    ends_of,
     kept_bodies,
     kept_results,
 )
@@ -99,6 +100,8 @@ class PostgresRecording(PostgresBatches):
         answer = self._read_answer(text, APPLIED)
         if kept and (ended := ended_jobs(kept)):
             self.bell.ring_ended(ended)
+        if self.bell.awaits:
+            self.bell.ring_awaited(ends_of(record.results))
         if members:
             self.batches_touched(touched or answer.batches)
         lanes = zip(batch.lanes, answer.held, strict=True)

@@ -55,6 +55,8 @@ class Envelope(Struct, frozen=True):
     """Why the message is dead; "" while it is alive."""
     status: int = 0
     died_at_ms: int = 0
+    behind_ms: int = 0
+    """It was a probe that failed: it stands behind those that were due then."""
 
     def again(self, **changes: object) -> "Envelope":
         """The next copy."""
@@ -99,6 +101,7 @@ NUMBERS: Final = {
     "retry-timeout-ms": "retry_timeout_ms",
     "status": "status",
     "died-at-ms": "died_at_ms",
+    "behind-ms": "behind_ms",
 }
 TEXTS: Final = {
     "queue": "queue",

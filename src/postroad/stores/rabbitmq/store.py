@@ -154,6 +154,11 @@ class RabbitControl(RabbitBase):
         await self.state.pause_lane(lane, paused=paused)
         await self._lane_changed(lane)
 
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        await self.state.hold_lane(lane, until_ms, reason)
+        await self._lane_changed(lane)
+
     async def unblock_lane(self, lane: int) -> None:
         """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
         await self.state.unblock_lane(lane)
@@ -253,9 +258,11 @@ class RabbitUpkeep(RabbitBase):
         del start
         return None
 
-    async def tick(self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int) -> Schedule:
+    async def tick(
+        self, schedule: Schedule, ticks: Sequence[Tick], until_ms: int, look_ms: int = NEVER
+    ) -> Schedule | None:
         """Decide ticks in one transaction, and publish their messages."""
-        stored = await self.state.tick(schedule, ticks, until_ms)
+        stored = await self.state.tick(schedule, ticks, until_ms, look_ms)
         await self.outbox.publish_now()
         return stored
 
@@ -305,6 +312,11 @@ class RabbitStore(
         self.hooks_not_under = state.hooks_not_under
         self.headers_page, self.write_headers = state.headers_page, state.write_headers
         self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
+        self.timetable_add, self.timetable_put = state.timetable_add, state.timetable_put
+        self.timetable_drop, self.timetable_page = state.timetable_drop, state.timetable_page
+        self.timetables_next = state.timetables_next
+        self.timetable_postpone = state.timetable_postpone
+        self.hear_timetables = state.hear_timetables
         self.hub_lead, self.hub_unlead = state.hub_lead, state.hub_unlead
         self.hub_hear = state.hub_hear
         self.box_look, self.box_commit = state.box_look, state.box_commit

@@ -87,6 +87,14 @@ class SqliteBase(Statements):
             db.close()
         self._lock.drop()
 
+    def hear_own(self, who: str, call: Callable[[], None]) -> None:
+        """Call it when this process rings for jobs: replays or timetables."""
+        self.bell.on_own[who] = call
+
+    async def ring_own(self) -> None:
+        """Wake those who work at such jobs: no other process has this file."""
+        self.bell.ring_own()
+
     async def write(
         self,
         label: str,

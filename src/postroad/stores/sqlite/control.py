@@ -142,6 +142,16 @@ def pause_lane(db: Database, lane: int, now_ms: int, *, paused: bool) -> None:
     recording.touch_lane(db, lane)
 
 
+def hold_lane(db: Database, lane: int, until_ms: int, reason: str, now_ms: int) -> None:
+    """Hold a lane until a time; with 0 close a circuit whose time is over."""
+    if until_ms:
+        changed = db.changed("lane_hold", lane, until_ms, now_ms, reason)
+    else:
+        changed = db.changed("lane_answered", lane, now_ms)
+    if changed:
+        recording.touch_lane(db, lane)
+
+
 def unblock_lane(db: Database, lane: int) -> None:
     """Close a lane's circuit, and lift its queues' `unreachable` blocks."""
     db.run("lane_close", lane)

@@ -30,5 +30,5 @@ class SqliteOverview(SqliteBase):
 def _overview(db: Database, tenant: str | None, now_ms: int) -> Overview:
     counts = tuple(read_count(row) for row in db.all("messages_by_state", tenant, now_ms))
     dead: dict[str, int] = dict(db.all("dead_reasons", tenant))
-    trouble = db.one("trouble", tenant) or (0, 0, 0)
+    trouble = db.one("trouble", tenant) or (0, 0, 0, 0)
     return Overview(counts, dead, *trouble)

@@ -23,15 +23,13 @@ LOST = Replayed(lost=True)
 class SqliteReplays(ReplayTables, SqliteBase):
     """Stores replays and does their slices."""
 
-    _wake: Callable[[], None] = staticmethod(lambda: None)
-
     def hear_replays(self, call: Callable[[], None]) -> None:
         """Call it when replays may have work."""
-        self._wake = call
+        self.hear_own("replays", call)
 
     async def ring_replays(self) -> None:
         """Wake the worker of this process: no other has this file."""
-        self._wake()
+        await self.ring_own()
 
     async def replay_add(self, job: ReplayJob, most: int) -> bool:
         """Store a new replay."""

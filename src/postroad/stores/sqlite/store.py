@@ -18,7 +18,7 @@ from postroad.model.record import (
     Swept,
     View,
     Want,
-    ended_jobs,
+    ends_of,
 )
 from postroad.model.states import NEVER
 from postroad.ports.store import Levels, Names
@@ -130,8 +130,8 @@ class SqliteLeases(SqliteBase):
         """Apply results in one transaction, fenced."""
         now_ms = self.clock.now_ms()
         recorded = await self.write("record", lambda db: recording.record(db, record, now_ms))
-        if kept := [r for r in record.results if r.keep]:
-            self.bell.ring_ended(ended_jobs(kept))
+        if self.bell.awaits:
+            self.bell.ring_awaited(ends_of(record.results))
         return recorded
 
     async def release(self, owner: int, lanes: Sequence[Release]) -> dict[int, int]:
@@ -218,34 +218,42 @@ class SqliteControl(SqliteBase):
     ) -> dict[int, CancelState]:
         """Cancel what nobody owns; ask the owners of the rest."""
         now_ms = self.clock.now_ms()
-        return await self.write(
+        states = await self.write(
             "cancel",
             lambda db: {n: control.cancel(db, tenant, n, now_ms, running=running) for n in ids},
             durable=True,
         )
+        self.bell.ring_awaited(ids)
+        return states
 
     async def settle(self, tenant: str, number: int, *, sent: bool) -> bool:
         """Settle an uncertain message: it is delivered, or goes back to its rung."""
         now_ms = self.clock.now_ms()
-        return await self.write(
+        settled = await self.write(
             "cancel",
             lambda db: control.settle(db, tenant, number, now_ms, sent=sent),
             durable=True,
         )
+        self.bell.ring_awaited([number])
+        return settled
 
     async def withdraw(self, owner: int, lane: Lane, ids: Sequence[int]) -> bool:
         """Cancel messages of a lane for its owner."""
         now_ms = self.clock.now_ms()
-        return await self.write(
+        done = await self.write(
             "cancel", lambda db: control.withdraw(db, owner, lane, ids, now_ms), durable=True
         )
+        self.bell.ring_awaited(ids)
+        return done
 
     async def cancel_some(self, which: MessageFilter, after: Cursor, limit: int) -> CancelSlice:
         """Cancel the next messages of a walk, or ask their owners to."""
         now_ms = self.clock.now_ms()
-        return await self.write(
+        some = await self.write(
             "cancel", lambda db: control.cancel_some(db, which, after, limit, now_ms), durable=True
         )
+        self.bell.ring_awaited(some.states)
+        return some
 
     async def pause_queue(self, queue: int, *, paused: bool) -> None:
         """Pause or resume a queue."""
@@ -265,6 +273,13 @@ class SqliteControl(SqliteBase):
         now_ms = self.clock.now_ms()
         await self.write(
             "control", lambda db: control.pause_lane(db, lane, now_ms, paused=paused), durable=True
+        )
+
+    async def hold_lane(self, lane: int, until_ms: int, reason: str) -> None:
+        """Hold a lane until a time; with 0 close a circuit whose time is over."""
+        now_ms = self.clock.now_ms()
+        await self.write(
+            "control", lambda db: control.hold_lane(db, lane, until_ms, reason, now_ms)
         )
 
     async def unblock_lane(self, lane: int) -> None:

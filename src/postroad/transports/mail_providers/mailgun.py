@@ -17,7 +17,7 @@ AGE_MAX_S: Final = 12 * 3_600
 ENHANCED: Final = re.compile(r"(?<![0-9.])[245]\.[0-9]{1,3}\.[0-9]{1,3}(?![0-9.])")
 TEXT_MAX: Final = 1_000
 POLICY: Final = frozenset(("espblock", "suppress-unsubscribe", "customer-block"))
-GONE: Final = frozenset(("bounce", "suppress-bounce"))
+GONE: Final = frozenset(("bounce", "delayed-bounce", "suppress-bounce"))
 COMPLAINED: Final = "suppress-complaint"
 
 
@@ -56,8 +56,8 @@ class MailgunEvent(Struct, frozen=True):
     event: str
     id: str = ""
     recipient: str = ""
-    severity: str = ""
-    reason: str = ""
+    severity: str | None = None
+    reason: str | None = None
     status: DeliveryStatus = field(name="delivery-status", default=DeliveryStatus())
     message: MailgunMessage = MailgunMessage()
 
@@ -96,7 +96,7 @@ def mailgun_reports(event: MailgunEvent) -> list[MailReport]:
     elif event.event == "delivered":
         kind = ReportKind.delivered
     elif event.event == "failed" and event.severity == "permanent":
-        kind = _failed(event.reason, code)
+        kind = _failed(event.reason or "", code)
     else:
         return []
     return [

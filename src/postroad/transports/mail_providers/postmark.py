@@ -35,12 +35,13 @@ class PostmarkCall(Struct, frozen=True, rename="pascal"):
 
     record_type: str
     id: int | str = field(name="ID", default="")
-    type: str = ""
-    email: str = ""
-    recipient: str = ""
+    type: str | None = None
+    email: str | None = None
+    recipient: str | None = None
     details: str | None = None
     description: str | None = None
-    metadata: dict[str, str] = {}
+    metadata: dict[str, object] | None = None
+    """Strings, and whatever else somebody gave with other mails of the account."""
 
 
 CALL: Final = msgspec.json.Decoder(PostmarkCall)
@@ -61,7 +62,7 @@ def knows_secret(given: str, headers: Mapping[str, str], secret: str) -> bool:
 def postmark_reports(body: bytes) -> list[MailReport]:
     """What a call means."""
     call = CALL.decode(body)
-    kind = KINDS.get(call.type)
+    kind = KINDS.get(call.type or "")
     if call.record_type == "SpamComplaint":
         kind = ReportKind.complaint
     elif call.record_type == "Delivery":
@@ -70,14 +71,15 @@ def postmark_reports(body: bytes) -> list[MailReport]:
         kind = None
     if kind is None:
         return []
-    text = call.details or call.description or call.type
+    text = call.details or call.description or call.type or ""
+    mark, whom = (call.metadata or {}).get(METADATA), call.email or call.recipient or ""
     return [
         MailReport(
             kind,
-            (clean(call.email or call.recipient, NAME_CHARACTERS_MAX),),
+            (clean(whom, NAME_CHARACTERS_MAX),),
             said_code(text[:TEXT_MAX]) if kind is not ReportKind.delivered else "",
             clean(text[:TEXT_MAX]),
-            (call.metadata.get(METADATA, "")[:TEXT_MAX],),
+            (mark[:TEXT_MAX] if isinstance(mark, str) else "",),
             clean(str(call.id), NAME_CHARACTERS_MAX),
         )
     ]

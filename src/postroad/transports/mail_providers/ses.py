@@ -1,4 +1,5 @@
-"""What Amazon SES says about mails: notifications and events, which SNS carries."""
+"""What Amazon SES says about mails: notifications and events, which SNS carries. Fields that have
+nothing to say are left out or null, and others are added (decision 128)."""
 
 from typing import Final
 
@@ -18,8 +19,8 @@ HEADERS_MAX: Final = 200
 class SesHeader(Struct, frozen=True):
     """A header of the mail as it was sent."""
 
-    name: str = ""
-    value: str = ""
+    name: str | None = None
+    value: str | None = None
 
 
 class MailIdentity(Struct, frozen=True, rename="camel"):
@@ -31,26 +32,26 @@ class MailIdentity(Struct, frozen=True, rename="camel"):
 class SesMail(Struct, frozen=True, rename="camel"):
     """The mail that is reported about. `source` is its return path."""
 
-    source: str = ""
-    headers: list[SesHeader] = []
-    common_headers: MailIdentity = MailIdentity()
+    source: str | None = None
+    headers: list[SesHeader] | None = None
+    common_headers: MailIdentity | None = None
 
 
 class SesRecipient(Struct, frozen=True, rename="camel"):
     """One whom the mail was for."""
 
-    email_address: str = ""
-    status: str = ""
-    diagnostic_code: str = ""
+    email_address: str | None = None
+    status: str | None = None
+    diagnostic_code: str | None = None
 
 
 class SesBounce(Struct, frozen=True, rename="camel"):
     """It came back."""
 
-    bounce_type: str = ""
-    bounce_sub_type: str = ""
+    bounce_type: str | None = None
+    bounce_sub_type: str | None = None
     bounced_recipients: list[SesRecipient] = []
-    feedback_id: str = ""
+    feedback_id: str | None = None
 
 
 class SesComplaint(Struct, frozen=True, rename="camel"):
@@ -58,7 +59,7 @@ class SesComplaint(Struct, frozen=True, rename="camel"):
 
     complained_recipients: list[SesRecipient] = []
     complaint_feedback_type: str | None = None
-    feedback_id: str = ""
+    feedback_id: str | None = None
 
 
 class SesDelivery(Struct, frozen=True, rename="camel"):
@@ -71,8 +72,8 @@ class SesEvent(Struct, frozen=True, rename="camel"):
     """A notification, or an event of a configuration set, which has another name for its kind."""
 
     mail: SesMail = SesMail()
-    notification_type: str = ""
-    event_type: str = ""
+    notification_type: str | None = None
+    event_type: str | None = None
     bounce: SesBounce = SesBounce()
     complaint: SesComplaint = SesComplaint()
     delivery: SesDelivery = SesDelivery()
@@ -98,17 +99,19 @@ def ses_reports(message: str) -> list[MailReport]:
 
 
 def _marks(mail: SesMail) -> tuple[str, ...]:
-    ids = [one.value for one in mail.headers[:HEADERS_MAX] if one.name.lower() == "message-id"]
-    found = (mail.source, mail.common_headers.message_id or "", *ids[:1])
-    return tuple(text[:TEXT_MAX] for text in found)
+    headers = (mail.headers or [])[:HEADERS_MAX]
+    ids = [one.value for one in headers if (one.name or "").lower() == "message-id"]
+    common = mail.common_headers.message_id if mail.common_headers else None
+    return tuple((text or "")[:TEXT_MAX] for text in (mail.source, common, *ids[:1]))
 
 
 def _bounces(bounce: SesBounce, marks: tuple[str, ...]) -> list[MailReport]:
     found = []
     for one in bounce.bounced_recipients[:RECIPIENTS_MAX]:
-        text = one.diagnostic_code.partition(";")[2].strip() or one.diagnostic_code
-        kind = _kind(bounce, one.status)
-        said = (one.status, text[:TEXT_MAX] or bounce.bounce_sub_type, bounce.feedback_id)
+        whole, code = one.diagnostic_code or "", one.status or ""
+        text = (whole.partition(";")[2].strip() or whole)[:TEXT_MAX]
+        kind = _kind(bounce, code)
+        said = (code, text or bounce.bounce_sub_type or "", bounce.feedback_id)
         found.append(_report(kind, one.email_address, marks, *said))
     return found
 
@@ -131,12 +134,12 @@ def _complaints(complaint: SesComplaint, marks: tuple[str, ...]) -> list[MailRep
 
 def _report(
     kind: ReportKind,
-    address: str,
+    address: str | None,
     marks: tuple[str, ...],
     code: str = "",
     text: str = "",
-    name: str = "",
+    name: str | None = "",
 ) -> MailReport:
-    whom = (clean(address, NAME_CHARACTERS_MAX),)
+    whom, name = (clean(address or "", NAME_CHARACTERS_MAX),), name or ""
     told = (clean(code, NAME_CHARACTERS_MAX), clean(text), marks, clean(name, NAME_CHARACTERS_MAX))
     return MailReport(kind, whom, *told)

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
@@ -117,5 +117,13 @@ def sign(token: str, url: str, form: Mapping[str, str]) -> str:
 
 
 def signed(token: str, url: str, form: Mapping[str, str], signature: str) -> bool:
-    """Whether the signature is the provider's."""
-    return hmac.compare_digest(sign(token, url, form).encode(), signature.encode())
+    """Whether the signature is the provider's: over the address with its port, or without, as
+    Twilio does by turns (decision 128)."""
+    given, parts = signature.encode(), urlsplit(url)
+    name = parts.netloc.rpartition("@")[2]
+    host = name.rpartition(":")[0] if name.rpartition(":")[2].isdecimal() else name
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    others = (host, f"{host}:{port}")
+    urls = dict.fromkeys((url, *(parts._replace(netloc=one).geturl() for one in others)))
+    found = [hmac.compare_digest(sign(token, one, form).encode(), given) for one in urls]
+    return any(found)

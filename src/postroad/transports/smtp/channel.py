@@ -109,8 +109,7 @@ class SmtpChannel:
         self._parts = parts
         settings = parts.settings
         self._relay = read_relay(settings.relay) if settings.relay else None
-        self.sessions = (self._relay or MailRelay()).options.sessions
-        self.window = AHEAD * self.sessions
+        self.window = AHEAD * (self._relay or MailRelay()).options.sessions
         resolver = self._resolver = parts.resolver or DnsResolver()
         found = parts.resolve or resolver
         system = parts.resolve or SystemResolver()
@@ -139,7 +138,10 @@ class SmtpChannel:
     def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
         """Check a credential; BadInput says what is wrong."""
         credential = OpenCredential(Credential(0, "", "", self.name, spec, "", b""), secrets)
-        _ = self._relay_of(credential)  # whether it can be read
+        if spec.server and read_relay(spec.server).user:
+            # It would be stored as it stands, and shown by whatever shows the credential.
+            raise BadInput("the server has a user and a password in it: give account and secret")
+        _ = self._relay_of(credential)  # whether there is one
         if bool(spec.account) != bool(credential.secret):
             raise BadInput("a user needs its password, and a password its user")
         if spec.sender:
@@ -190,6 +192,10 @@ class SmtpChannel:
             return (await route(domain, self._resolver, self._world.chance)).site
         except (NoMail, Unresolved):
             return domain
+
+    def sessions(self, credential: OpenCredential) -> int:
+        """Return the sessions of a lane, as the credential's relay or the settings say."""
+        return self._relay_of(credential).options.sessions
 
     def only_site(self, credential: OpenCredential) -> str:
         """Return the relay's name; empty where mail goes straight to other servers."""

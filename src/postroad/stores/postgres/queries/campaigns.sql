@@ -66,10 +66,10 @@ select postroad.campaign_delete_some($1, $2)
 update postroad.campaign set reason = $2 where id = $1 and state = 'running' returning 1
 
 -- name: campaign_held
--- Read until when nothing of a queue may start on its lane: for two seconds more each time, since all of it may end
--- early; 0 when nothing holds it.
+-- Read until when nothing of a queue may start on its lane (for two seconds more each time, since all of it may end
+-- early; 0 when nothing holds it), and whether its circuit is open.
 select case when greatest(l.circuit_until, q.block_until) > postroad.now_ms() or l.paused_at > 0 or q.paused_at > 0
-            then postroad.now_ms() + 2000 else 0 end
+            then postroad.now_ms() + 2000 else 0 end, l.circuit_opened > 0
   from postroad.queue q, postroad.lane l where q.id = $1 and l.id = $2
 
 -- name: campaign_override

@@ -326,6 +326,17 @@ delete from postroad.event_message
  where (event_id, message_id) in (select x.event_id, x.message_id from postroad.event e join postroad.event_message x on x.event_id = e.id
                                    where e.tenant = $1 and e.id < $2 limit $3)
 
+-- name: erase_tick
+-- Delete what became of ticks of a tenant's timetables; not of those that programs declare.
+delete from postroad.tick where (tenant, schedule, at) in (
+  select tenant, schedule, at from postroad.tick
+   where tenant = $1 and message_id < $2
+     and schedule not in (select name from postroad.schedule where tenant = $1 and origin = 'code') limit $3)
+
+-- name: erase_schedule
+-- Delete a tenant's timetables that were made at run time, or those that send to one queue.
+delete from postroad.schedule where tenant = $1 and origin = 'made' and ($2::text = '' or queue = $2)
+
 -- name: erase_replay
 -- Delete a tenant's replays, or those of one queue.
 delete from postroad.replay where tenant = $1 and ($2::text = '' or queue = $2)

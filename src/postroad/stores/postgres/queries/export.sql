@@ -100,6 +100,13 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = $1 and ($2::text = '' or q.name 
 select id as k1, 0 as k2, id as batch_id, state, total, delivered, dead, cancelled, made_at, ended_at, sent
   from postroad.batch where tenant = $1 and $2::text = '' and id > $3 and $4::bigint >= 0 order by id limit $5
 
+-- name: export_timetable
+-- Read timetables of a tenant that were made at run time, or those that send to one queue.
+select version as k1, 0 as k2, name, cron, every_ms, tz, queue, missed, paused, changed_at, body
+  from postroad.schedule
+ where tenant = $1 and origin = 'made' and ($2::text = '' or queue = $2) and version > $3 and $4::bigint >= 0
+ order by version limit $5
+
 -- name: export_history
 -- Walk over history row by row; a row is one message or several.
 with next as materialized (

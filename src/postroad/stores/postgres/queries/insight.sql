@@ -32,7 +32,7 @@ rungs as (
     from page p join postroad.hold h on h.queue_id = p.id)
 select p.tenant, p.name, p.transport, p.paused_at, p.block_kind, p.block_until, p.block_reason,
        coalesce(min(s.because collate "C") filter (where s.state = 'held' and s.n > 0),
-                case when p.paused_at > 0 then 'paused'
+                case when p.paused_at > 0 then (select w.because from postroad.pause w where w.queue_id = p.id)
                      when p.block_until > $4 then p.block_kind || ': ' || p.block_reason
                      else '' end),
        count(distinct s.because) filter (where s.state = 'held' and s.n > 0),
@@ -99,7 +99,8 @@ select transport, level, state, sum(n)::bigint, min(due) from (
  where n > 0 group by 1, 2, 3 order by 1, 2, 3
 
 -- name: trouble
--- Open circuits, blocked queues and paused queues of a tenant, or of all (null).
+-- Open circuits, blocked queues, paused queues and uncertain recipients of campaigns of a tenant, or of all (null).
 select (select count(*) from postroad.lane where circuit_opened > 0 and ($1::text is null or tenant = $1)),
        (select count(*) from postroad.queue where block_kind <> '' and ($1::text is null or tenant = $1)),
-       (select count(*) from postroad.queue where paused_at > 0 and ($1::text is null or tenant = $1))
+       (select count(*) from postroad.queue where paused_at > 0 and ($1::text is null or tenant = $1)),
+       (select coalesce(sum(uncertain), 0)::bigint from postroad.campaign where $1::text is null or tenant = $1)

@@ -45,3 +45,7 @@ select postroad.pause_lane($1, $2)
 -- name: unblock_lane
 -- Close a lane's circuit.
 select postroad.unblock_lane($1)
+
+-- name: hold_lane
+-- Hold a lane until a time, or close a circuit whose time is over.
+select postroad.hold_lane($1, $2, $3)

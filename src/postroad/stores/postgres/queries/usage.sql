@@ -22,6 +22,10 @@ select count(*) from (select from postroad.mailbox where tenant = $1 limit $2) x
 -- How many queues a tenant has, up to a number.
 select count(*) from (select from postroad.queue where tenant = $1 limit $2) x
 
+-- name: has_timetables
+-- How many timetables that were made at run time a tenant has, up to a number.
+select count(*) from (select from postroad.schedule where tenant = $1 and origin = 'made' limit $2) x
+
 -- name: stored
 -- The next messages in order of id, by tenant: how many, how many bytes, the last one, and the tenant's own limits.
 select q.tenant, count(*) as n, sum(m.size)::bigint as bytes, max(m.id) as last,

@@ -221,7 +221,7 @@ def message_of(envelope: Envelope, queue: Queue, starts: int) -> Message:
         level=envelope.level,
         attempts=envelope.attempts,
         marks=starts,
-        place=envelope.due_ms,
+        place=max(envelope.due_ms, envelope.behind_ms),
         due_ms=envelope.due_ms,
         accepted_at_ms=envelope.accepted_at_ms,
         expires_at_ms=envelope.expires_at_ms,

@@ -71,6 +71,7 @@ class RungQueue:
         shown = self._keys[(at := bisect_left(self._keys, key)) : at + 1] == [key]
         self.withhold(entry)
         entry.message = replace(entry.message, place=place)
+        entry.envelope = replace(entry.envelope, behind_ms=place)  # its next copy says so
         if shown:
             self.offer(entry)
 

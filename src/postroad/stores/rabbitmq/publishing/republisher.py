@@ -47,7 +47,7 @@ class RepublishBatch:
         match result.move:
             case Move.climb | Move.wait:
                 due_ms, level = result.due_ms, result.level
-                again = envelope.again(level=level, due_ms=due_ms)
+                again = envelope.again(level=level, due_ms=due_ms, behind_ms=0)
                 self._move(entry, again, self._routes.to_lane(again, lane, self._now_ms))
             case Move.die:
                 self._die(entry, replace(envelope, status=result.status), result.reason)

@@ -66,9 +66,10 @@ delete from campaign where id = ?1
 update campaign set reason = ?2 where id = ?1 and state = 'running'
 
 -- name: campaign_held
--- Read until when nothing of a queue may start on its lane: for two seconds more each time, since all of it may end
--- early; 0 when nothing holds it.
-select case when max(l.circuit_until, q.block_until) > ?3 or l.paused_at > 0 or q.paused_at > 0 then ?3 + 2000 else 0 end
+-- Read until when nothing of a queue may start on its lane (for two seconds more each time, since all of it may end
+-- early; 0 when nothing holds it), and whether its circuit is open.
+select case when max(l.circuit_until, q.block_until) > ?3 or l.paused_at > 0 or q.paused_at > 0 then ?3 + 2000 else 0 end,
+       l.circuit_opened > 0
   from queue q, lane l where q.id = ?1 and l.id = ?2
 
 -- name: campaign_override

@@ -96,6 +96,13 @@ select n.id as k1, 0 as k2, coalesce(q.tenant = ?1 and (?2 = '' or q.name = ?2
 select id as k1, 0 as k2, id as batch_id, state, total, delivered, dead, cancelled, made_at, ended_at, sent
   from batch where tenant = ?1 and ?2 = '' and id > ?3 and ?4 >= 0 order by id limit ?5
 
+-- name: export_timetable
+-- Read timetables of a tenant that were made at run time, or those that send to one queue.
+select version as k1, 0 as k2, name, cron, every_ms, tz, queue, missed, paused, changed_at, body
+  from schedule
+ where tenant = ?1 and origin = 'made' and (?2 = '' or queue = ?2) and version > ?3 and ?4 >= 0
+ order by version limit ?5
+
 -- name: export_history
 -- Walk over finished messages.
 with next as materialized (select * from history where id > ?3 and ?4 >= 0 order by id limit ?5)

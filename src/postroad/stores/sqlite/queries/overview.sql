@@ -15,7 +15,7 @@ rungs as (
     from page p join hold h on h.queue_id = p.id)
 select p.tenant, p.name, p.transport, p.paused_at, p.block_kind, p.block_until, p.block_reason,
        coalesce(min(s.because) filter (where s.state = 'held' and s.n > 0),
-                case when p.paused_at > 0 then 'paused'
+                case when p.paused_at > 0 then (select w.because from pause w where w.queue_id = p.id)
                      when p.block_until > ?4 then p.block_kind || ': ' || p.block_reason
                      else '' end),
        count(distinct s.because) filter (where s.state = 'held' and s.n > 0),
@@ -71,7 +71,8 @@ select d.reason, count(*) from dead d join queue q on q.id = d.queue_id
  where ?1 is null or q.tenant = ?1 group by 1 order by 1
 
 -- name: trouble
--- Count open circuits, blocked queues and paused queues of a tenant, or of all (null).
+-- Count open circuits, blocked queues, paused queues and uncertain recipients of campaigns of a tenant, or of all (null).
 select (select count(*) from lane where circuit_opened > 0 and (?1 is null or tenant = ?1)),
        (select count(*) from queue where block_kind <> '' and (?1 is null or tenant = ?1)),
-       (select count(*) from queue where paused_at > 0 and (?1 is null or tenant = ?1))
+       (select count(*) from queue where paused_at > 0 and (?1 is null or tenant = ?1)),
+       (select coalesce(sum(uncertain), 0) from campaign where ?1 is null or tenant = ?1)

@@ -12,7 +12,7 @@ select min(expires_at) from message where expires_at < 4611686018427387904
 -- name: spells
 -- Find queues that are blocked by a quota or an unreachable recipient.
 select id, policy, block_kind, block_since from queue
- where block_kind in ('quota', 'setup', 'unreachable') and paused_at = 0
+ where block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable') and paused_at = 0
 
 -- name: lane_spells
 -- Find queues on lanes whose server has been away since before a time.
@@ -48,7 +48,7 @@ delete from idempotency
 -- name: ticks_retain
 -- Delete notes of ticks older than a time.
 delete from tick
- where (schedule, at) in (select schedule, at from tick where decided_at < ?1 limit ?2)
+ where (tenant, schedule, at) in (select tenant, schedule, at from tick where decided_at < ?1 limit ?2)
 
 -- name: tries_retain
 -- Delete the oldest tries, if they are older than a time.

@@ -21,6 +21,10 @@ select count(*) from (select 1 from campaign where tenant = ?1 limit ?2)
 select count(*) from (
   select 1 from campaign_import i join campaign c on c.id = i.campaign_id where c.tenant = ?1 limit ?2)
 
+-- name: has_timetables
+-- Count a tenant's timetables that were made at run time, up to a number.
+select count(*) from (select 1 from schedule where tenant = ?1 and origin = 'made' limit ?2)
+
 -- name: stored
 -- Count the next messages in order of id by tenant, with their bytes, the last id and the tenant's own limits.
 select q.tenant, count(*), sum(m.size), max(m.id), (select limits from tenant where name = q.tenant)

@@ -11,7 +11,7 @@ create table queue (
   paused_at    integer not null default 0,
   resumed_at   integer not null default 0,
   block_kind   text not null default ''
-               check (block_kind in ('', 'quota', 'setup', 'unreachable', 'disabled')),
+               check (block_kind in ('', 'quota', 'setup', 'rule', 'handler', 'unreachable', 'disabled')),
   block_until  integer not null default 0,
   block_reason text not null default '',
   block_streak integer not null default 0,
@@ -20,7 +20,7 @@ create table queue (
   unique (tenant, name)
 ) strict;
 create index queue_disabled on queue (id) where block_kind = 'disabled';
-create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'unreachable');
+create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable');
 
 -- The lane that serves a shard of a queue.
 create table queue_lane (

@@ -26,7 +26,7 @@ begin
     'spells', (
       select coalesce(json_agg(s), '[]') from (
         select q.id as queue, q.policy, q.block_kind as kind, q.block_since as since, 0 as lane
-          from queue q where q.block_kind in ('quota', 'setup', 'unreachable') and q.paused_at = 0
+          from queue q where q.block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable') and q.paused_at = 0
         union all
         select q.id, q.policy, 'unreachable', l.circuit_since, l.id
           from lane l join queue_lane ql on ql.lane_id = l.id join queue q on q.id = ql.queue_id
@@ -120,8 +120,8 @@ begin
   delete from message_recipient where message_id = any (v_dead);
   delete from idempotency where (queue_id, key) in (
     select queue_id, key from idempotency where expires_at <= v_now limit p_limit);
-  delete from tick where (schedule, at) in (
-    select schedule, at from tick where decided_at < v_edge limit p_limit);
+  delete from tick where (tenant, schedule, at) in (
+    select tenant, schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
   perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);

@@ -24,7 +24,7 @@ create table queue (
   paused_at    bigint not null default 0,
   resumed_at   bigint not null default 0,
   block_kind   text not null default ''
-               check (block_kind in ('', 'quota', 'setup', 'unreachable', 'disabled')),
+               check (block_kind in ('', 'quota', 'setup', 'rule', 'handler', 'unreachable', 'disabled')),
   block_until  bigint not null default 0,
   block_reason text not null default '',
   block_streak int not null default 0,
@@ -33,7 +33,7 @@ create table queue (
   unique (tenant, name)
 ) with (fillfactor = 70);
 create index queue_disabled on queue (id) where block_kind = 'disabled';
-create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'unreachable');
+create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable');
 
 -- Claims and releases write no indexed column, so their row versions stay in one page and out of all
 -- indexes. Which lanes an owner has is asked seldom, by a scan of the table.

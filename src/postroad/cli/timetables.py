@@ -1,0 +1,137 @@
+"""`postroad timetable`: what is sent at set times."""
+
+from datetime import timedelta
+from typing import Annotated, Any
+
+import msgspec
+
+from postroad.cli.command import (
+    After,
+    Commands,
+    Invocation,
+    Limit,
+    Listing,
+    SharedOptions,
+    add_group,
+)
+from postroad.cli.messages import read_body
+from postroad.cli.options import Argument, Group, Option
+from postroad.cli.printing import more, when
+from postroad.remote.api_request import part
+
+Name = Annotated[str, Argument(help="The timetable's name.")]
+
+
+class TimeFlags(SharedOptions, frozen=True):
+    """When a timetable comes."""
+
+    cron: Annotated[
+        str, Option(help="Minute, hour, day of month, month, day of week, as '0 9 * * *'.")
+    ] = ""
+    every: Annotated[timedelta, Option(help="Or so often, as 90s or 6h.")] = timedelta()
+    zone: Annotated[
+        str, Option(help="The time zone of the cron line, as Europe/Berlin; UTC if not given.")
+    ] = ""
+    missed: Annotated[
+        str, Option(help="Times at which no process ran: latest, all or skip; latest if not given.")
+    ] = ""
+
+    def given(self) -> dict[str, Any]:
+        """What was given of it."""
+        texts = {"cron": self.cron, "zone": self.zone, "missed": self.missed}
+        every = {"every": self.every.total_seconds()} if self.every else {}
+        return {name: text for name, text in texts.items() if text} | every
+
+
+def add(app: Group) -> None:
+    """Add the commands for timetables."""
+    commands: Commands = {"create": create, "list": list_timetables, "show": show}
+    commands |= {"change": change, "pause": pause, "resume": resume, "run": run, "delete": delete}
+    text = "Timetables: what is sent at set times, each time once in the whole fleet."
+    add_group(app, "timetable", "Messages", text, commands)
+
+
+def create(
+    call: Listing,
+    name: Name,
+    queue: Annotated[str, Argument(help="A handler's name or an address: https://…")],
+    body: Annotated[
+        str, Argument(help="The body as JSON; - reads it from standard input.", empty=True)
+    ] = "-",
+    *,
+    times: TimeFlags,
+    paused: Annotated[bool, Option("--paused", help="It sends nothing before a resume.")] = False,
+) -> None:
+    """Make a timetable: from now on the body is sent at these times."""
+    data = {"name": name, "queue": queue, "body": read_body(body), "paused": paused}
+    _show(call, call.ask("POST", "/v1/timetables", data=data | times.given()))
+
+
+def list_timetables(call: Listing, limit: Limit = 100, after: After = "") -> None:
+    """List timetables by name, also those that programs declare."""
+    said = call.ask("GET", "/v1/timetables", {"limit": limit, "after": after})
+    if call.printed(said):
+        return
+    rows = [
+        (one["name"], one["when"], one["queue"], _next(one), one["origin"])
+        for one in said["timetables"]
+    ]
+    columns = ("timetable", "when~", "queue~", "next", "origin")
+    call.table(columns, rows, "there are no timetables")
+    more(said["after"])
+
+
+def show(call: Listing, name: Name) -> None:
+    """Show a timetable with its next times, and what it sends."""
+    _show(call, call.ask("GET", f"/v1/timetables/{part(name)}"))
+
+
+def change(
+    call: Listing,
+    name: Name,
+    *,
+    times: TimeFlags,
+    queue: Annotated[str, Option(help="Send to this queue from now on.")] = "",
+    body: Annotated[str, Option(help="Send this body, JSON; - reads it from standard input.")] = "",
+) -> None:
+    """Change a timetable; what is not given stays."""
+    data = times.given() | ({"queue": queue} if queue else {})
+    if body:
+        data["body"] = read_body(body)
+    _show(call, call.ask("PATCH", f"/v1/timetables/{part(name)}", data=data))
+
+
+def pause(call: Listing, name: Name) -> None:
+    """Let a timetable send nothing until it is resumed."""
+    _show(call, call.ask("POST", f"/v1/timetables/{part(name)}/pause"))
+
+
+def resume(call: Listing, name: Name) -> None:
+    """Let a paused timetable go on, from now."""
+    _show(call, call.ask("POST", f"/v1/timetables/{part(name)}/resume"))
+
+
+def run(call: Invocation, name: Name) -> None:
+    """Send what a timetable sends, now and once."""
+    said = call.ask("POST", f"/v1/timetables/{part(name)}/run")
+    call.reply(said, f"{said['id']} is stored")
+
+
+def delete(call: Invocation, name: Name) -> None:
+    """Delete a timetable; what it has sent stays."""
+    call.delete(f"/v1/timetables/{part(name)}", name)
+
+
+def _next(said: dict[str, Any]) -> str:
+    return "paused" if said["paused"] else when(said["next_at_ms"])
+
+
+def _show(call: Listing, said: dict[str, Any]) -> None:
+    if call.printed(said):
+        return
+    facts: list[tuple[str, object]] = [("timetable", said["name"]), ("when", said["when"])]
+    facts += [("cron", said["cron"])] if said["cron"] else []
+    facts += [("queue", said["queue"]), ("missed", said["missed"]), ("origin", said["origin"])]
+    facts += [("next", "paused" if said["paused"] else ", ".join(map(when, said["next_ms"])))]
+    facts += [("body", said["hidden"] or msgspec.json.encode(said["body"]).decode())]
+    call.facts([*facts, ("error", said["error"])] if said["error"] else facts)

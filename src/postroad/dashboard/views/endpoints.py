@@ -1,0 +1,90 @@
+"""Endpoints and events: state, what each answered, secrets, disable and enable, recover."""
+
+from typing import Any, Final
+
+from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.plots import HOUR_MS, deliveries, slots
+from postroad.dashboard.rendering import plural
+from postroad.remote.api_request import part
+
+
+async def _table(view: PageView) -> dict[str, Any]:
+    shown: dict[str, Any] = await view.api.get(
+        "/v1/endpoints", limit=50, after=view.query.get("after")
+    )
+    return shown
+
+
+async def _events(view: PageView) -> dict[str, Any]:
+    types = (await view.api.get("/v1/event-types"))["event_types"]
+    return {"types": types, "events": (await view.api.get("/v1/events", limit=10))["events"]}
+
+
+async def _story(view: PageView) -> dict[str, Any]:
+    path = f"/v1/endpoints/{part(view.values['id'])}"
+    told, stats = await view.api.get(path), await view.api.get(f"{path}/stats")
+    since_ms = stats["since_ms"] // HOUR_MS * HOUR_MS
+    points = [{**one, "late": ()} for one in stats["points"]]
+    many = (stats["until_ms"] - since_ms) // HOUR_MS + 1
+    drawn = deliveries("day-tries", "Tries in the last day", slots(points, since_ms, HOUR_MS, many))
+    return {"told": told, "stats": stats, "drawn": drawn}
+
+
+async def _create(view: PageView, form: Form) -> ActionResult:
+    types = form.one("types").replace(",", " ").split()
+    data = {"url": form.need("url"), "types": types, "description": form.one("description")}
+    made = await view.api.post("/v1/endpoints", data)
+    return _secret(made, "The endpoint is made")
+
+
+async def _rotate(view: PageView, form: Form) -> ActionResult:
+    path = f"/v1/endpoints/{part(form.need('id'))}/rotate"
+    return _secret(await view.api.post(path, {}), "It has a new secret")
+
+
+def _secret(made: dict[str, Any], said: str) -> ActionResult:
+    note = "Give it to the receiver now: it is stored sealed, and is not shown again."
+    shown = {
+        "heading": said,
+        "name": "Signing secret",
+        "secret": made["secret"],
+        "note": note,
+        "go": f"/endpoints/{made['id']}",
+    }
+    return ActionResult(said, page="secret.html", shown=shown)
+
+
+async def _enable(view: PageView, form: Form) -> ActionResult:
+    await view.api.change(f"/v1/endpoints/{part(form.need('id'))}", {"state": "enabled"})
+    return ActionResult("Enabled: what was held goes out now.")
+
+
+async def _disable(view: PageView, form: Form) -> ActionResult:
+    data = {"state": "disabled", "reason": form.one("reason")}
+    await view.api.change(f"/v1/endpoints/{part(form.need('id'))}", data)
+    return ActionResult("Disabled: messages for it are held, and nothing is lost.")
+
+
+async def _recover(view: PageView, form: Form) -> ActionResult:
+    path = f"/v1/endpoints/{part(form.need('id'))}/recover"
+    said = await view.api.post(path, {})
+    return ActionResult(f"{plural(said['count'], 'message')} that died go out again.")
+
+
+PAGE: Final = WebPage(
+    "endpoints",
+    "/endpoints",
+    "Endpoints",
+    regions=(Region("table", _table), Region("events", _events)),
+    actions={
+        "/endpoints/create": _create,
+        "/endpoints/rotate": _rotate,
+        "/endpoints/enable": _enable,
+        "/endpoints/disable": _disable,
+        "/endpoints/recover": _recover,
+    },
+    group="Send",
+)
+ONE: Final = WebPage(
+    "endpoints_one", "/endpoints/{id}", "Endpoint", regions=(Region("story", _story),)
+)

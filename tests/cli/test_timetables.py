@@ -1,0 +1,41 @@
+"""`postroad timetable`: made, shown, changed, paused, run and deleted by commands."""
+
+import pytest
+
+from tests.cli.running import data, postroad
+
+
+@pytest.mark.usefixtures("road")
+def test_a_timetable_by_commands() -> None:
+    times = ("--cron", "0 9 * * *", "--zone", "Europe/Berlin")
+    made = data("timetable", "create", "daily", "good", '{"for": "ann"}', *times)
+    assert (made["when"], made["body"]) == ("at 09:00 every day Europe/Berlin", {"for": "ann"})
+    shown = postroad("timetable", "show", "daily").stdout
+    assert "at 09:00 every day Europe/Berlin" in shown
+    assert '{"for":"ann"}' in shown
+    listed = postroad("timetable", "list").stdout
+    assert "daily" in listed
+    assert "made" in listed
+    changed = data("timetable", "change", "daily", "--every", "90s", "--missed", "all")
+    assert (changed["when"], changed["missed"]) == ("every 1 min 30 s", "all")
+    assert data("timetable", "change", "daily", "--body", "7")["body"] == 7
+    assert "paused" in postroad("timetable", "pause", "daily").stdout
+    assert data("timetable", "resume", "daily")["paused"] is False
+    assert "is stored" in postroad("timetable", "run", "daily").stdout
+    assert "deleted: daily" in postroad("timetable", "delete", "daily").stdout
+    assert data("timetable", "list")["timetables"] == []
+
+
+@pytest.mark.usefixtures("road")
+def test_what_is_wrong_is_named() -> None:
+    for given, says in (
+        (("create", "it", "good", "1"), "one of them"),
+        (("create", "it", "good", "{", "--every", "60s"), "is not JSON"),
+        (("create", "it", "good", "1", "--cron", "61 * * * *"), "bad minute"),
+        (("create", "it", "good", "1", "--cron", "* * * * *", "--zone", "Nowhere"), "time zone"),
+        (("change", "it"), "say what is to be different"),
+        (("pause", "it"), "has no timetable 'it'"),
+    ):
+        wrong = postroad("timetable", *given)
+        assert wrong.exit_code == 2, wrong.stderr
+        assert says in " ".join(wrong.stderr.split())
