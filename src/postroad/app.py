@@ -241,6 +241,7 @@ class Postroad:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._run.end()
         await self.window.close()
         self._sending.close()
         self._failure_log.close()
@@ -392,8 +393,7 @@ class Postroad:
         return await self._explainer.explain_lane(lane, tenant=tenant)
 
     async def run(self, *, until_idle: bool = False) -> None:
-        """Deliver until stopped, or, with `until_idle`, until nothing is due any more. In the main
-        thread SIGTERM and SIGINT stop it in good order."""
+        """Deliver until stopped (by SIGTERM or SIGINT too), or, `until_idle`, while any is due."""
         await self._run.run(until_idle=until_idle)
 
     def stop(self) -> None:

@@ -93,9 +93,9 @@ async def test_all_of_a_queue_cancelled_ends_its_batches(road: Postroad, ledger:
 
 
 async def test_an_expired_member_ends_its_batch(road: Postroad, ledger: Ledger) -> None:
-    soon = datetime.now(UTC) + timedelta(milliseconds=200)
-    late = Send("work", 1, delay=0.1, expires_at=soon)
     await road.pause("work")
+    soon = datetime.now(UTC) + timedelta(seconds=2)
+    late = Send("work", 1, expires_at=soon)
     receipt = await road.batch([late], then=Send("report", "then"))
     while (await road.batches.get(receipt.id)).state != "ended":
         _ = await road.store.sweep(100)
@@ -244,3 +244,29 @@ async def test_a_member_that_a_reader_acks_ends_its_batch(road: Postroad) -> Non
     assert [one.body for one in follows] == ["2"]
     status = await road.batches.get(receipt.id)
     assert (status.state, status.delivered, status.sent) == ("ended", 1, "then")
+
+
+async def test_what_follows_a_failed_nested_batch_answers_for_it(
+    road: Postroad, ledger: Ledger
+) -> None:
+    inner = Batch([("work", "bad")], then=("report", "inner"))
+    sent = await road.batch([inner], then=("report", "outer"), on_failure=("report", "failed"))
+    await road.run(until_idle=True)
+    assert ledger.got == ["bad", "inner", "outer"]
+    assert "its `then` was sent" in (await road.batches.get(sent.id)).sentence
+
+
+@pytest.mark.usefixtures("ledger")
+async def test_a_batch_whose_sender_is_gone_says_so(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(_batches: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(road.store, "batch_seal", gone)
+    monkeypatch.setattr("postroad.verbs.batches.SLICE", 2)
+    with pytest.raises(ConnectionError):
+        _ = await road.batch([("work", n) for n in range(5)])
+    (found,) = (await road.batches.list()).batches
+    assert found.state == "filling"
+    assert "given up 1 h after it was begun" in found.sentence

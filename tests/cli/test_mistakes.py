@@ -356,3 +356,9 @@ def test_where_empty_means_something_it_is_taken(road: str) -> None:
     assert road
     assert data("queues", "--after", "")["queues"]
     assert data("send", "good", "", "--text")["id"]
+
+
+def test_a_negative_number_is_no_option(folder: Path) -> None:
+    said = postroad("send", "cpu", "-1", "--dsn", f"sqlite:///{folder}/road.db")
+    assert said.exit_code == 2
+    assert "goes behind --" in said.stderr

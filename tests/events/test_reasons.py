@@ -8,6 +8,7 @@ from postroad import Postroad
 from postroad.model.outcome import held
 from tests.rig.receivers import good
 from tests.rig.world import World, simulate
+from tests.webhook.conftest import Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
 
@@ -73,3 +74,14 @@ def test_what_is_missing_on_our_side_is_looked_for_soon_and_then_seldom() -> Non
         assert (await world.client.store.counts())["delivered"] == 1
 
     simulate(31, story)
+
+
+async def test_tries_that_were_not_made_are_counted_as_such_and_not_as_quotas(
+    road: Postroad, receiver: Receiver
+) -> None:
+    """A transformation that no process knows: nothing was sent, and nobody asked for patience."""
+    made = await road.endpoints.create(receiver.url("/status/200"), transform="unknown-here")
+    _ = await road.publish("order.paid", 1)
+    await road.run(until_idle=True)
+    assert set((await road.endpoints.stats(made.id)).total.tries) == {"setup"}
+    assert (await road.explain_queue(made.queue)).because.startswith("setup: ")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import postroad
-from postroad import errors, sync
+from postroad import errors, sync, testing
 from postroad.app import Postroad
 from postroad.verbs.grouping import VerbGroup
 from tests.house import tidy
@@ -55,6 +55,7 @@ EXPORTED = [
 PUBLIC = {
     "postroad": set(postroad.__all__),
     "postroad.sync": set(sync.__all__),
+    "postroad.testing": set(testing.__all__),
     "postroad.errors": {
         name
         for name, value in vars(errors).items()

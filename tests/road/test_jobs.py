@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from postroad import Message, Postroad
 from postroad.config import Settings
 from postroad.model.limits import Limits
@@ -268,3 +270,24 @@ def test_what_a_thread_raises_is_its_outcome(road: Postroad, within: Within) -> 
 
     errors = sorted(within(story()))
     assert errors == ["KeyError: 'gone'", "RuntimeError: the handler raised SystemExit(3)"]
+
+
+def test_an_error_inside_the_block_ends_the_run_in_good_order(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A run that is a task of its own is ended before its road is closed."""
+    road = Postroad(f"sqlite:///{tmp_path}/road.db")
+    road.hears_signals = False
+    runs: list[asyncio.Task[None]] = []
+
+    async def story() -> None:
+        async with road:
+            runs.append(asyncio.create_task(road.run()))
+            while road.engine is None:
+                await asyncio.sleep(0)
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine"):
+        asyncio.run(story())
+    assert (runs[0].done(), runs[0].cancelled(), runs[0].exception()) == (True, False, None)
+    assert "Traceback" not in capfd.readouterr().err

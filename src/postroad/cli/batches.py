@@ -63,6 +63,7 @@ def show(call: Listing, id: Id) -> None:  # noqa: A002
     facts += [("made", when(said["made_at_ms"]))]
     ended = said["ended_at_ms"]
     call.facts([*facts, ("ended at", when(ended))] if ended else facts)
+    call.reply(said, said["sentence"])
 
 
 def _counts(said: dict[str, Any]) -> str:

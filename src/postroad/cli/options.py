@@ -274,5 +274,7 @@ def _shown() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:
         raise  # its message is the help, which is our own text
     except click.ClickException as error:
-        error.message = escaped_line(error.message)  # type: ignore[misc]
+        number = isinstance(error, click.NoSuchOption) and error.option_name[1:2].isdigit()
+        hint = " A value that begins with - goes behind --, as in: send cpu -- -1" if number else ""
+        error.message = escaped_line(error.message + hint)  # type: ignore[misc]
         raise

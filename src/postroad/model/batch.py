@@ -9,6 +9,7 @@ from msgspec import Struct
 from postroad.model.entities import Draft
 from postroad.model.errors import BadInput
 from postroad.model.ids import read_id, to_digits
+from postroad.model.wording import duration_text
 
 PREFIX: Final = "bat_"
 HEADER: Final = "postroad-batch"
@@ -22,8 +23,9 @@ NESTED_MAX: Final = 5_000
 """Batches in one, itself included: a chain is as many as it has steps."""
 DEPTH_MAX: Final = 100
 """Batches within batches, and steps of a chain."""
-FILLING_MS: Final = 86_400_000
-"""After so long a batch whose sender has ended half-way is given up."""
+FILLING_MS: Final = 3_600_000
+"""After so long a batch whose sender has ended half-way is given up. A million messages in that
+time are 280 a second."""
 
 
 class UnknownBatch(BadInput):
@@ -111,11 +113,37 @@ class BatchStatus(Struct, frozen=True):
     ended_at_ms: int
     sent: str
     parent: str = ""
+    sentence: str = ""
+    """How it stands, for people."""
 
     @property
     def pending(self) -> int:
         """How many members have not ended."""
         return self.total - self.delivered - self.dead - self.cancelled
+
+
+def batch_sentence(status: BatchStatus, now_ms: int) -> str:
+    """Say how a batch stands."""
+    match status.state:
+        case BatchState.filling:
+            since = duration_text(max(0, now_ms - status.made_at_ms))
+            return (
+                f"its messages are being stored, for {since}: those that are stored are sent. If "
+                f"its sender is gone, it is given up {duration_text(FILLING_MS)} after it was "
+                "begun, and nothing follows; send the rest, or what was to follow, again"
+            )
+        case BatchState.waiting:
+            return "it waits for the batch before it to end"
+        case BatchState.open:
+            return f"{status.pending} of {status.total} members have not ended"
+        case BatchState.skipped:
+            return (
+                "nothing of it is sent any more: the batch before it ended the other way, or its "
+                "sender was gone before all its messages were stored"
+            )
+        case BatchState.ended:
+            followed = f"its `{status.sent}` was sent" if status.sent else "nothing followed"
+            return f"all {status.total} members have ended, and {followed}"
 
 
 def batch_text(number: int) -> str:

@@ -20,9 +20,11 @@ TOOK_BUCKETS: Final = 18
 """Bucket n counts tries that took less than 2^n ms; the last one the rest: more than a minute."""
 DEAD: Final = len(KINDS)
 TOOK: Final = DEAD + 1
-WIDTH: Final = TOOK + TOOK_BUCKETS
-"""The counts of an hour: tries by outcome, messages that died, answered tries by their time."""
-COUNTS: Final = (*map(str, KINDS), "dead", *(f"took{n}" for n in range(TOOK_BUCKETS)))
+SETUP: Final = TOOK + TOOK_BUCKETS
+WIDTH: Final = SETUP + 1
+"""The counts of an hour: tries by outcome, messages that died, answered tries by their time, and
+tries that were not made because something is missing on our side."""
+COUNTS: Final = (*map(str, KINDS), "dead", *(f"took{n}" for n in range(TOOK_BUCKETS)), "setup")
 """Their names in the store."""
 HOUR_MS: Final = 3_600_000
 HOURS_KEPT_MS: Final = 35 * DAY_MS

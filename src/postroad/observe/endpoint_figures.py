@@ -8,6 +8,7 @@ from postroad.model.endpoint_life import (
     DEAD,
     FAILURES,
     HOUR_MS,
+    SETUP,
     TOOK,
     TOOK_BUCKETS,
     UNTIMED,
@@ -63,13 +64,14 @@ class EndpointFigures:
                 return
             tally = self._tallies[place] = EndpointTally()
             self.work.set()
-        tally.counts[PLACE[result.kind]] += 1
+        ours = _is_held(result)
+        tally.counts[SETUP if ours else PLACE[result.kind]] += 1
         tally.counts[DEAD] += result.move is Move.die
-        if result.kind not in UNTIMED:
+        if result.kind not in UNTIMED and not ours:
             tally.counts[TOOK + min(result.took_ms.bit_length(), TOOK_BUCKETS - 1)] += 1
         if result.kind is Kind.delivered:
             tally.succeeded, tally.failing_since_ms, tally.error = True, 0, ""
-        elif result.kind in FAILURES and not _is_held(result):
+        elif result.kind in FAILURES and not ours:
             tally.failing_since_ms = tally.failing_since_ms or now_ms
             tally.failed_at_ms, tally.error = now_ms, result.error
 

@@ -80,7 +80,7 @@ EXPORTS: Final = {
     "mail_report": Export("recipient report at message code note"),
     "mailbox": Export("name quota ttl_ms waiting", walks=True),
     "letter": Export("mailbox position at expires_at body", walks=True),
-    "token": Export("id name kind scopes role created_at expires_at"),
+    "token": Export("id name token_kind scopes role created_at expires_at"),
     "audit": Export(
         "asked_at ended_at actor name address verb what outcome status count", walks=True
     ),

@@ -6,17 +6,12 @@ import threading
 from collections.abc import Coroutine
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
-
-import msgspec
-from msgspec import Struct
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from postroad import app
 from postroad.config import Settings
-from postroad.model.bodies import encode_body
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.errors import BadInput
-from postroad.model.ids import to_text
 from postroad.model.limits import Limits
 from postroad.observe.log import make_log
 from postroad.ports.clock import LoopClock
@@ -25,8 +20,8 @@ from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
 from postroad.sync import Face
 from postroad.testing.actors import Actor, Actors
+from postroad.testing.sent import NOTE, NOTED, Sent, SentMatch, matching, read_sent
 from postroad.testing.simloop import SimLoop
-from postroad.transports.job import plain
 from postroad.verbs.blocking import BlockingJobs, receipted
 from postroad.verbs.handler_calls import Home
 from postroad.verbs.parts import Parts
@@ -34,26 +29,6 @@ from postroad.verbs.parts import Parts
 R = TypeVar("R")
 START_MS: Final = 1_767_225_600_000
 DRAIN_S: Final = 0.01
-
-# Inside the transactions that store messages, whichever verb sent them: what is rolled back, or
-# was sent before under its key, is not noted; what is replayed is not noted again.
-NOTE: Final = """
-create table rehearsal_sent (id integer primary key, queue text, headers blob, body blob);
-create trigger rehearsal_note after insert on message begin
-  insert or ignore into rehearsal_sent
-  select new.id, queue.name, new.headers, new.body
-    from rung join queue on queue.id = rung.queue_id where rung.id = new.rung_id;
-end;
-"""
-
-
-class Sent(Struct, frozen=True):
-    """A message that the test sent."""
-
-    id: str
-    queue: str
-    body: object
-    headers: dict[str, str]
 
 
 class Rehearsal(Face):
@@ -111,30 +86,39 @@ class Rehearsal(Face):
     send_many = receipted(app.Postroad.send_many, via="_hand_over")
     send_in = receipted(app.Postroad.send_in, via="_hand_over")
 
-    def sent(self, queue: str = "") -> list[Sent]:
-        """The messages sent so far, in order; of one queue, or all."""
+    def sent(self, queue: str = "", body: object = ..., **which: Unpack[SentMatch]) -> list[Sent]:
+        """The messages sent so far, in order: to one queue, or all, with this body, if one is
+        given. More to choose by: `prefix` of the queue, `contains` for some fields of the body,
+        `headers`, `key`, `order_key`, `priority`, `tenant`, and `where`, a function."""
 
         def read(db: Database) -> list[Row]:
-            return db.connection.execute("select * from rehearsal_sent order by id").fetchall()
+            return db.connection.execute(NOTED).fetchall()
 
         async def ask() -> list[Row]:
             return await self._store.read("insight", read)
 
-        return [_sent(row) for row in self._hand_over(ask()) if queue in ("", row[1])]
+        rows = self._hand_over(ask())
+        return matching([read_sent(row) for row in rows], queue, body, which)
 
     def assert_sent(
-        self, queue: str, body: object = ..., *, count: int | None = None
+        self,
+        queue: str = "",
+        body: object = ...,
+        *,
+        count: int | None = None,
+        **which: Unpack[SentMatch],
     ) -> list[Sent]:
-        """Fail unless such a message was sent to the queue, `count` times if that is given.
-        Without a body any message counts. Returns the messages."""
+        """Fail unless such a message was sent, `count` times if that is given. Without a body any
+        message counts; more to choose by is as in `sent`. Returns the messages."""
         __tracebackhide__ = True
-        all_sent = self.sent(queue)
-        found = [one for one in all_sent if body is ... or one.body == _as_read(body)]
+        found = self.sent(queue, body, **which)
         if not found if count is None else len(found) != count:
             times = "" if count is None else f" {count} times"
             what = "a message" if body is ... else repr(body)
-            listed = "".join(f"\n  {one.body!r}" for one in all_sent) or " nothing"
-            raise AssertionError(f"{what} was not sent to {queue!r}{times}; sent there:{listed}")
+            more = f" with {', '.join(which)}" if which else ""
+            place = f" to {queue!r}" if queue else ""
+            listed = "".join(f"\n  {one.body!r}" for one in self.sent(queue)) or " nothing"
+            raise AssertionError(f"{what} was not sent{place}{more}{times}; sent there:{listed}")
         return found
 
     # Delivering
@@ -249,13 +233,3 @@ class Rehearsal(Face):
         loop = self._loop
         while loop._ready or (loop._scheduled and loop._scheduled[0].when() <= loop.time()):  # noqa: ASYNC110, SLF001
             await asyncio.sleep(0)
-
-
-def _as_read(body: object) -> object:
-    return body if isinstance(body, bytes) else msgspec.json.decode(encode_body(body))
-
-
-def _sent(row: Row) -> Sent:
-    number, queue, packed, body = row
-    headers = msgspec.json.decode(packed, type=dict[str, str]) if packed else {}
-    return Sent(to_text(number), queue, plain(body, headers), headers)

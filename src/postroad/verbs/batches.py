@@ -21,6 +21,7 @@ from postroad.model.batch import (
     HeldDraft,
     UnknownBatch,
     batch_number,
+    batch_sentence,
     batch_text,
     marked,
 )
@@ -284,7 +285,7 @@ class BatchVerbs:
         found = await self._stored().batch_one(tenant, batch_number(id))
         if found is None:
             raise UnknownBatch(f"{id} is not known: check the id and its tenant")
-        return found
+        return self._told(found)
 
     async def list(
         self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
@@ -293,8 +294,11 @@ class BatchVerbs:
         check_page(limit)
         before = batch_number(after) if after else NEVER
         found = await self._stored().batch_page(tenant, before, limit + 1)
-        shown = tuple(found[:limit])
+        shown = tuple(map(self._told, found[:limit]))
         return BatchPage(shown, shown[-1].id if len(found) > limit else "")
+
+    def _told(self, found: BatchStatus) -> BatchStatus:
+        return replace(found, sentence=batch_sentence(found, self._store.clock.now_ms()))
 
     def _stored(self) -> BatchStore:
         if not isinstance(self._store, BatchStore):

@@ -6,7 +6,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from postroad.model.endpoint_life import DEAD, HOUR_MS, HOURS_KEPT_MS, TOOK, WIDTH
+from postroad.model.block import BlockKind
+from postroad.model.endpoint_life import DEAD, HOUR_MS, HOURS_KEPT_MS, SETUP, TOOK, WIDTH
 from postroad.model.entities import DAY_MS
 from postroad.model.errors import BadInput
 from postroad.model.rollup import KINDS, quantile_ms
@@ -40,7 +41,8 @@ class EndpointPoint(Struct, frozen=True):
 
     at_ms: int
     tries: dict[str, int]
-    """By outcome; outcomes that did not occur are left out."""
+    """By outcome; outcomes that did not occur are left out. `setup`: nothing was sent, because
+    something is missing on our side."""
     dead: int
     """Messages that died after a try."""
     took_p50_ms: int | None
@@ -91,7 +93,9 @@ def total_of(hours: Sequence[HourCounts], since_ms: int) -> EndpointPoint:
 def point_of(at_ms: int, counts: Sequence[int]) -> EndpointPoint:
     """A point from the counts of a row."""
     tries = {str(kind): counts[n] for n, kind in enumerate(KINDS) if counts[n]}
-    took = counts[TOOK:]
+    if counts[SETUP]:
+        tries[BlockKind.setup] = counts[SETUP]
+    took = counts[TOOK:SETUP]
     return EndpointPoint(
         at_ms, tries, counts[DEAD], quantile_ms(took, 0.5), quantile_ms(took, 0.99)
     )

@@ -7,6 +7,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overl
 
 from postroad.engine.drafting import Send, make_send
 from postroad.model.errors import BadInput
+from postroad.model.near_names import nearest
 from postroad.transports.call_plan import CallPlan
 from postroad.transports.job import Message
 from postroad.verbs.receipts import Receipt
@@ -177,6 +178,10 @@ class HandlerCall:
         self, takes: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
         theirs = {n: value for n, value in kwargs.items() if n in takes.parameters}
+        known = (*takes.parameters, *Send.__struct_fields__[2:])
+        for name in kwargs.keys() - known:
+            hint = nearest(name, known) or ": give its arguments, or options of a send as delay="
+            raise BadInput(f"{self.name!r} takes {takes}: there is no {name}={hint}")
         try:
             bound = takes.bind(*args, **theirs)
         except TypeError as error:

@@ -85,14 +85,25 @@ class RoadRun:
         self._road = road
         self._parts = parts
         self._reports: ProgressReports | None = None
+        self._ended = asyncio.Event()
 
     async def run(self, *, until_idle: bool) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more."""
         _ = self._parts.sending.taking()  # whether it is open
         if self._road.engine is not None:
             raise BadInput("this road runs already: one run() at a time")
-        async with self._road.registry.providers.opened():
-            await self._deliver(until_idle=until_idle)
+        ended = self._ended = asyncio.Event()
+        try:
+            async with self._road.registry.providers.opened():
+                await self._deliver(until_idle=until_idle)
+        finally:
+            ended.set()
+
+    async def end(self) -> None:
+        """End a run that another task began, in good order, before its road is closed."""
+        if self._road.engine is not None:
+            self._road.stop()
+            _ = await self._ended.wait()  # it is always true
 
     async def _deliver(self, *, until_idle: bool) -> None:
         road, parts = self._road, self._parts

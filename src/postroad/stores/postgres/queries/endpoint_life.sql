@@ -24,7 +24,7 @@ select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expire
 select at,
   delivered, failed, rejected, quota, unreachable, unknown, later, dead, took0, took1, took2, took3,
   took4, took5, took6, took7, took8, took9, took10, took11, took12, took13, took14, took15, took16,
-  took17
+  took17, setup
   from postroad.endpoint_hour where endpoint_id = $1 and at >= $2 and at < $3 order by at
 
 -- name: endpoint_backlog

@@ -18,10 +18,10 @@ on conflict (tenant) do update set version = version + 1
 insert into endpoint_hour (endpoint_id, at,
   delivered, failed, rejected, quota, unreachable, unknown, later, dead, took0, took1, took2, took3,
   took4, took5, took6, took7, took8, took9, took10, took11, took12, took13, took14, took15, took16,
-  took17)
+  took17, setup)
 select e.id, ?2,
   ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-  ?25, ?26, ?27, ?28
+  ?25, ?26, ?27, ?28, ?29
   from endpoint e where e.queue_id = ?1
 on conflict do update set
   delivered = endpoint_hour.delivered + excluded.delivered, failed = endpoint_hour.failed +
@@ -37,7 +37,7 @@ on conflict do update set
   endpoint_hour.took11 + excluded.took11, took12 = endpoint_hour.took12 + excluded.took12, took13 =
   endpoint_hour.took13 + excluded.took13, took14 = endpoint_hour.took14 + excluded.took14, took15 =
   endpoint_hour.took15 + excluded.took15, took16 = endpoint_hour.took16 + excluded.took16, took17 =
-  endpoint_hour.took17 + excluded.took17
+  endpoint_hour.took17 + excluded.took17, setup = endpoint_hour.setup + excluded.setup
 
 -- name: endpoint_mark
 -- Begin, prolong or end the spell of failures of an endpoint.
@@ -70,7 +70,7 @@ select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expire
 select at,
   delivered, failed, rejected, quota, unreachable, unknown, later, dead, took0, took1, took2, took3,
   took4, took5, took6, took7, took8, took9, took10, took11, took12, took13, took14, took15, took16,
-  took17
+  took17, setup
   from endpoint_hour where endpoint_id = ?1 and at >= ?2 and at < ?3 order by at
 
 -- name: endpoint_backlog

@@ -67,7 +67,7 @@ begin
   select e.id, h.at,
          h.delivered, h.failed, h.rejected, h.quota, h.unreachable, h.unknown, h.later, h.dead, h.took0,
          h.took1, h.took2, h.took3, h.took4, h.took5, h.took6, h.took7, h.took8, h.took9, h.took10,
-         h.took11, h.took12, h.took13, h.took14, h.took15, h.took16, h.took17
+         h.took11, h.took12, h.took13, h.took14, h.took15, h.took16, h.took17, h.setup
     from json_populate_recordset(null::endpoint_hour, p_hours) h
     join endpoint e on e.queue_id = h.endpoint_id
    order by e.id, h.at
@@ -85,7 +85,7 @@ begin
     endpoint_hour.took11 + excluded.took11, took12 = endpoint_hour.took12 + excluded.took12, took13 =
     endpoint_hour.took13 + excluded.took13, took14 = endpoint_hour.took14 + excluded.took14, took15 =
     endpoint_hour.took15 + excluded.took15, took16 = endpoint_hour.took16 + excluded.took16, took17 =
-    endpoint_hour.took17 + excluded.took17;
+    endpoint_hour.took17 + excluded.took17, setup = endpoint_hour.setup + excluded.setup;
   perform from endpoint where queue_id in (
       select m.endpoint_id from json_to_recordset(p_hours) as m(endpoint_id bigint)) order by id for update;
   update endpoint e

@@ -124,7 +124,7 @@ begin
     select tenant, schedule, at from tick where decided_at < v_edge limit p_limit);
   delete from process p where greatest(p.beat_at, p.asked_at) <= v_now - 86400000
      and not exists (select from lane l where l.owner = p.id);
-  perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 86400000), v_now);
+  perform skip_batches(array(select id from batch where state = 'filling' and made_at < v_now - 3600000), v_now);
   with gone as (
     delete from batch where id in (
       select id from batch where ended_at > 0 and ended_at < v_edge limit p_limit) returning id)
