@@ -196,12 +196,12 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.sessions = SessionAdmin(store, store.clock)
-        self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
-        self.tokens, self.attachments = (
+        self.sessions, self.tokens = (
+            SessionAdmin(store, store.clock),
             TokenAdmin(store, store.clock),
-            Attachments(store, allowance),
         )
+        self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
+        self.attachments = Attachments(store, allowance)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         self.dead = DeadMessages(store, redaction)

@@ -35,6 +35,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "replays": event_tables.REPLAYS,
     "rollups": tables.ROLLUPS,
     "rules": rule_tables.RULES,
+    "sessions": tables.SESSIONS,
     "suppressions": campaign_tables.SUPPRESSIONS,
     "tenants": tables.TENANTS,
     "timetables": timetable_tables.TIMETABLES,
