@@ -10,7 +10,7 @@ START := $(shell date +%s)
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test quick wide lint suite bench proof reference lock audit clean run-venv dev-venv
+.PHONY: demo up test quick wide lint suite bench proof reference pictures lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -57,6 +57,10 @@ proof: dev-venv
 # The pages of docs/reference/ that come from the code; tests compare them.
 reference: dev-venv
 	@$(BIN)/python scripts/reference.py
+
+# docs/img/*.png: the pages of a road that runs, in a browser.
+pictures: dev-venv
+	@$(BIN)/python scripts/pictures.py
 
 lock:
 	@PYTHON=$(PYTHON) LOCK_ARGS="$(LOCK_ARGS)" sh scripts/lock.sh

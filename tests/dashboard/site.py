@@ -41,12 +41,12 @@ async def doubtful(message):
 class Site:
     """One road with its pages: `site.send("good", {...})`, `site.login(page)`."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, tasks: str = TASKS, *more: str) -> None:
         self.folder = folder
         self.url = f"http://127.0.0.1:{port}"
         where = ("--listen", f"127.0.0.1:{port}", "--dsn", "sqlite:///road/road.db")
-        self.words = ("up", "--app", "tasks:road", *where, "--set", "hub_listen=127.0.0.1:0")
-        (folder / "tasks.py").write_text(TASKS)
+        self.words = ("up", "--app", "tasks:road", *where, "--set", "hub_listen=127.0.0.1:0", *more)
+        (folder / "tasks.py").write_text(tasks)
 
     @contextmanager
     def up(self) -> Iterator["subprocess.Popen[str]"]:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
@@ -63,7 +64,10 @@ def _look_into(folder: Path) -> None:
 
     (queue,) = postroad("queues")["queues"]
     assert queue["queue"] == "welcome"
-    (message,) = postroad("messages", "--state", "delivered")["messages"]
+    # What the handler printed is there before its end is recorded.
+    while not (found := postroad("messages", "--state", "delivered")["messages"]):
+        time.sleep(0.05)
+    (message,) = found
     assert postroad("message", "explain", message["id"])["state"] == "delivered"
     assert postroad("workers")["workers"][0]["state"] in ("working", "idle")
     assert postroad("pause", "welcome")["done"] == "paused"

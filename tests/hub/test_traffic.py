@@ -72,7 +72,7 @@ async def test_a_token_opens_only_what_it_is_for(tmp_path: Path) -> None:
 async def test_what_lies_behind_an_expired_message_comes_at_once(tmp_path: Path) -> None:
     async with serving(tmp_path / "hub.db") as served:
         async with served.client() as sender, served.client() as recipient:
-            box = await sender.create(CREATE, ttl=1)
+            box = await sender.create(CREATE, ttl=4)
             await sender.send(box.box, box.sender_token, "too old")
             async with asyncio.timeout(60):
                 while not await served.hub._store.box_old(10):

@@ -16,11 +16,10 @@ from starlette.applications import Starlette
 from postroad import Postroad
 
 road = Postroad(f"sqlite:///{sys.argv[1]}/road.db")
-started = asyncio.Event()
 
 @road.handler("work")
 async def work(message):
-    started.set()
+    print("up", flush=True)
     await asyncio.sleep(0.2)
     print("worked", flush=True)
 
@@ -28,8 +27,6 @@ async def tell(server):
     while not server.started:
         await asyncio.sleep(0.01)
     await road.send("work", 1)
-    await started.wait()
-    print("up", flush=True)
 
 @asynccontextmanager
 async def lifespan(app):

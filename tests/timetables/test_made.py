@@ -15,6 +15,7 @@ from postroad.errors import (
     UnknownTimetable,
 )
 from postroad.model.ticks import Fate, Missed, Schedule, Timetabled, TimetableOrigin
+from postroad.stores.sqlite.collecting import delete_queue
 from tests.rig.world import World, simulate
 
 HOUR_S = 3_600
@@ -345,5 +346,23 @@ def test_a_tenant_has_so_many_of_its_own_and_pages_of_them(monkeypatch: pytest.M
             await timetables.change("a", body="x" * 65_536)
         with pytest.raises(BadInput, match="say what is to be different"):
             await timetables.change("a")
+
+    simulate(1, story)
+
+
+def test_a_queue_that_was_deleted_as_unused_is_made_again_for_the_next_tick() -> None:
+    async def story(world: World) -> None:
+        got = stay(world)
+        world.start("one")
+        await asyncio.sleep(1)
+        await world.client.timetables.create("it", "report", 1, cron="0 * * * *")
+        await asyncio.sleep(HOUR_S)
+        queue = await world.store.find_queue("default", "report")
+        assert queue is not None
+        await asyncio.sleep(60)  # its lanes are given back
+        await world.store.write("retain", lambda db: delete_queue(db, queue.id))
+        assert await world.store.find_queue("default", "report") is None
+        await asyncio.sleep(HOUR_S)
+        assert got == [1, 1]
 
     simulate(1, story)

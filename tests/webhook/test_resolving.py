@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import SystemResolver, Unresolved
 from postroad.transports.webhook.target import read
 
-pytestmark = pytest.mark.anyio
+Within = Callable[[Coroutine[Any, Any, Any]], Any]
 MANY = 100
 RULES = WebhookRules()
 
@@ -44,25 +45,32 @@ async def flooded() -> AsyncIterator[Guard]:
     assert all(each == ["192.0.32.8"] for each in ended if not isinstance(each, Unresolved))
 
 
-async def test_names_that_nobody_answers_for_do_not_hold_up_another_tenants(
-    monkeypatch: pytest.MonkeyPatch,
+def test_names_that_nobody_answers_for_do_not_hold_up_another_tenants(
+    monkeypatch: pytest.MonkeyPatch, within: Within
 ) -> None:
     monkeypatch.setattr(resolving, "RESOLVE_S", 100.0)
-    async with flooded() as guard, asyncio.timeout(60):
-        found = await guard.addresses(read("https://alive.example/", RULES), "other")
-    assert found == ["192.0.32.8"]
+
+    async def story() -> list[str]:
+        async with flooded() as guard, asyncio.timeout(60):
+            return await guard.addresses(read("https://alive.example/", RULES), "other")
+
+    assert within(story()) == ["192.0.32.8"]
 
 
-async def test_otherwise_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_otherwise_they_do(monkeypatch: pytest.MonkeyPatch, within: Within) -> None:
     monkeypatch.setattr(SystemResolver, "_may", lambda _resolver, _tenant: True)
     monkeypatch.setattr(resolving, "RESOLVE_S", 0.3)
-    async with flooded() as guard:
-        with pytest.raises(Unresolved, match="no name server answered for alive"):
-            await guard.addresses(read("https://alive.example/", RULES), "other")
+
+    async def story() -> None:
+        async with flooded() as guard:
+            with pytest.raises(Unresolved, match="no name server answered for alive"):
+                await guard.addresses(read("https://alive.example/", RULES), "other")
+
+    within(story())
 
 
-async def test_a_thread_that_hangs_is_taken_until_it_ends(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_thread_that_hangs_is_taken_until_it_ends(
+    monkeypatch: pytest.MonkeyPatch, within: Within
 ) -> None:
     monkeypatch.setattr(resolving, "RESOLVE_S", 100.0)
     over, begun = threading.Event(), threading.Semaphore(0)
@@ -72,20 +80,24 @@ async def test_a_thread_that_hangs_is_taken_until_it_ends(
         over.wait(100)
         return ["192.0.32.8"]
 
-    resolver = SystemResolver(look_up)
-    names = [
-        asyncio.ensure_future(resolver.resolve(f"dead{n}.example", "crowd")) for n in range(MANY)
-    ]
-    for _ in range(resolving.THREADS // 2):
-        assert await asyncio.to_thread(begun.acquire, timeout=60)
-    for each in names:
-        each.cancel()
-    given_up = await asyncio.gather(*names, return_exceptions=True)
-    assert all(isinstance(each, asyncio.CancelledError) for each in given_up)
-    monkeypatch.setattr(resolving, "RESOLVE_S", 0.1)
-    with pytest.raises(Unresolved):
-        await resolver.resolve("more.example", "crowd")
-    assert not begun.acquire(blocking=False)
-    over.set()
-    monkeypatch.setattr(resolving, "RESOLVE_S", 60.0)
-    assert await resolver.resolve("more.example", "crowd") == ["192.0.32.8"]
+    async def story() -> None:
+        resolver = SystemResolver(look_up)
+        names = [
+            asyncio.ensure_future(resolver.resolve(f"dead{n}.example", "crowd"))
+            for n in range(MANY)
+        ]
+        for _ in range(resolving.THREADS // 2):
+            assert await asyncio.to_thread(begun.acquire, timeout=60)
+        for each in names:
+            each.cancel()
+        given_up = await asyncio.gather(*names, return_exceptions=True)
+        assert all(isinstance(each, asyncio.CancelledError) for each in given_up)
+        monkeypatch.setattr(resolving, "RESOLVE_S", 0.1)
+        with pytest.raises(Unresolved):
+            await resolver.resolve("more.example", "crowd")
+        assert not begun.acquire(blocking=False)
+        over.set()
+        monkeypatch.setattr(resolving, "RESOLVE_S", 60.0)
+        assert await resolver.resolve("more.example", "crowd") == ["192.0.32.8"]
+
+    within(story())

@@ -68,7 +68,7 @@ async def _disable(view: PageView, form: Form) -> ActionResult:
 async def _recover(view: PageView, form: Form) -> ActionResult:
     path = f"/v1/endpoints/{part(form.need('id'))}/recover"
     said = await view.api.post(path, {})
-    return ActionResult(f"{plural(said['count'], 'message')} that died go out again.")
+    return ActionResult(f"{plural(said['messages'], 'message')} that died go out again.")
 
 
 PAGE: Final = WebPage(

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from postroad.dashboard.asking import ProblemAnswer
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
 from postroad.remote.api_request import part
 
@@ -9,7 +10,10 @@ from postroad.remote.api_request import part
 async def _table(view: PageView) -> dict[str, Any]:
     after = view.query.get("after")
     shown: dict[str, Any] = await view.api.get("/v1/mailboxes", limit=50, after=after)
-    hub = await view.api.get("/v1/hub") if view.who.every_tenant else None
+    try:
+        hub = await view.api.get("/v1/hub") if view.who.every_tenant else None
+    except ProblemAnswer:  # another process runs it
+        hub = None
     return {**shown, "hub": hub}
 
 

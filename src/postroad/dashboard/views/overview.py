@@ -42,7 +42,7 @@ async def _states(view: PageView) -> dict[str, Any]:
     due = said["oldest_due_ms"]
     late = due if due is not None and due < said["now_ms"] - MINUTE_MS else None
     delivered = hour["tries"].get("delivered", 0)
-    rate = f"{said['minute']['delivered_per_second']:.1f} a second in the last minute"
+    rate = f"last hour, {said['minute']['delivered_per_second']:.1f} a second now"
     failed = sum(hour["tries"].values()) - delivered
     tiles = [
         Tile(
@@ -50,8 +50,8 @@ async def _states(view: PageView) -> dict[str, Any]:
         ),
         Tile("Held", said["held"], "warn", _list("held"), _blocks(said)),
         Tile("Uncertain", said["uncertain"], "warn", _list("uncertain"), "to be settled by you"),
-        Tile("Delivered, last hour", delivered, "good", _list("delivered"), rate),
-        Tile("Tries not delivered", failed, "warn", "/queues", "in the last hour"),
+        Tile("Delivered", delivered, "good", _list("delivered"), rate),
+        Tile("Failed tries", failed, "warn", "/queues", "last hour"),
         Tile("Dead", dead, "bad", "/dead", _dead(said["dead"])),
     ]
     return {"tiles": tiles}
@@ -67,7 +67,7 @@ def _blocks(said: dict[str, Any]) -> str:
         for name, words in (
             ("blocked_queues", "blocked"),
             ("paused_queues", "paused"),
-            ("open_circuits", "circuits open"),
+            ("open_circuits", "away"),
         )
         if said[name]
     ]

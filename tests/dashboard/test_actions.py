@@ -1,0 +1,129 @@
+"""What each button does, through the pages' own forms."""
+
+import asyncio
+import re
+from typing import Any
+
+from tests.dashboard.stand import PageStand
+
+
+async def act(stand: PageStand, path: str, **fields: str) -> Any:
+    """Send a form as a script does; what was said."""
+    answer = await stand.post(path, {"postroad-fetch": "1"}, **fields)
+    assert answer.status == 200, answer.content
+    if "json" not in answer.headers["content-type"]:
+        return answer.content.decode()
+    assert not answer.json()["bad"], answer.json()
+    return answer.json()["notice"]
+
+
+async def ended(stand: PageStand, number: str, state: str) -> None:
+    """Deliver until a message is so."""
+    async with asyncio.timeout(60):
+        await stand.road.run(until_idle=True)
+        assert (await stand.road.explain(number)).state == state
+
+
+async def test_a_dead_message_is_replayed_and_sent_again(stand: PageStand) -> None:
+    await stand.login()
+    number = await stand.send("bad")
+    await ended(stand, number, "dead")
+    assert "once more" in await act(stand, "/message/replay", id=number, mode="once")
+    assert (await stand.road.explain(number)).state == "waiting"
+    await ended(stand, number, "dead")
+    assert "new message" in await act(stand, "/message/again", id=number)
+    assert "1 message sent again" in await act(stand, "/messages/again", id=number)
+    assert "tick" in await act(stand, "/messages/again")
+
+
+async def test_messages_are_cancelled_one_chosen_and_all(stand: PageStand) -> None:
+    await stand.login()
+    numbers = [await stand.send("good") for _ in range(4)]
+    assert "Cancelled" in await act(stand, "/message/cancel", id=numbers[0])
+    assert "1 message cancelled" in await act(stand, "/messages/cancel", id=numbers[1])
+    asked = await act(stand, "/messages/cancel-all", queue="good")
+    assert "Cancel 2 unfinished messages of good?" in asked
+    await act(stand, "/messages/cancel-all", queue="good", sure="yes")
+    async with asyncio.timeout(60):
+        while (await stand.road.explain(numbers[3])).state != "cancelled":
+            await asyncio.sleep(0.01)
+
+
+async def test_an_uncertain_message_is_settled(stand: PageStand) -> None:
+    await stand.login()
+    number = await stand.send("doubtful")
+    await ended(stand, number, "uncertain")
+    assert b"It was sent" in (await stand.get(f"/messages/{number}")).content
+    assert "it was sent" in await act(stand, "/message/settle", id=number, outcome="sent")
+    assert (await stand.road.explain(number)).state == "delivered"
+
+
+async def test_the_dead_set_is_replayed_as_a_job_after_a_question(stand: PageStand) -> None:
+    await stand.login()
+    number = await stand.send("bad")
+    await ended(stand, number, "dead")
+    asked = await act(stand, "/dead/replay", which="all", reason="rejected")
+    assert "Try 1 dead message again?" in asked
+    await act(stand, "/dead/replay", which="given", reason="rejected", count="1")
+    async with asyncio.timeout(60):
+        while (await stand.road.explain(number)).state != "waiting":
+            await asyncio.sleep(0.01)
+    assert "tick" in await act(stand, "/dead/purge", which="chosen")
+
+
+async def test_queues_and_lanes_are_paused_limited_and_resumed(stand: PageStand) -> None:
+    await stand.login()
+    number = await stand.send("good")
+    assert "At most 5/s" in await act(stand, "/queues/limit", queue="good", rate="5/s")
+    assert "lifted" in await act(stand, "/queues/limit", queue="good", rate="")
+    lane = str((await stand.road.explain(number)).lane)
+    assert "paused" in await act(stand, "/lanes/pause", lane=lane)
+    assert b"paused" in (await stand.get(f"/lane?id={lane}")).content
+    assert "goes on" in await act(stand, "/lanes/resume", lane=lane)
+    assert b"good has 1 waiting" in (await stand.get("/queue?name=good")).content
+
+
+async def test_an_endpoint_is_made_disabled_enabled_and_its_secret_rotated(
+    stand: PageStand,
+) -> None:
+    await stand.login()
+    url = "https://93.184.216.34/hook"
+    made = await act(stand, "/endpoints/create", url=url, types="a.b, c.d", description="Books")
+    assert "whsec_" in made
+    ((one,), _) = ((await stand.road.endpoints.list()).endpoints, 0)
+    assert one.types == ("a.b", "c.d")
+    assert "held" in await act(stand, "/endpoints/disable", id=one.id, reason="by hand")
+    assert b"disabled" in (await stand.get(f"/endpoints/{one.id}")).content
+    assert "Enabled" in await act(stand, "/endpoints/enable", id=one.id)
+    assert "whsec_" in await act(stand, "/endpoints/rotate", id=one.id)
+    assert "0 messages" in await act(stand, "/endpoints/recover", id=one.id)
+    assert b"whsec_" not in (await stand.get(f"/endpoints/{one.id}")).content
+
+
+async def test_limits_mailboxes_and_rules(stand: PageStand) -> None:
+    await stand.login()
+    await act(stand, "/limits/put", name="slow", lanes="smtp:*", rate="5/s")
+    assert b"slow" in (await stand.get("/limits?answer=421+4.7.28+x")).content
+    await act(stand, "/limits/lift", name="slow", tenant="default")
+    assert await stand.road.limits.list() == []
+    made = await act(stand, "/mailboxes/create", quota="7")
+    box = re.findall(r"Mailbox ([\w-]+)", made)[0]
+    assert box.encode() in (await stand.get("/mailboxes")).content
+    assert "deleted" in await act(stand, "/mailboxes/delete", box=box)
+
+
+async def test_tokens_and_people(stand: PageStand) -> None:
+    await stand.login()
+    made = await act(stand, "/access/make", name="ci", role="read", days="3")
+    assert "prt_" in made
+    (token,) = [one for one in await stand.road.tokens.list() if one.name == "ci"]
+    await act(stand, "/access/revoke", id=token.id)
+    assert "ci" not in {one.name for one in await stand.road.tokens.list()}
+    link = await act(stand, "/access/invite", name="Bob", role="read")
+    code = re.findall(r"code=(prt_[\w-]+)", link)[0]
+    session = await stand.road.sessions.open(code)
+    assert "ended" in await act(stand, "/access/end", id=session.token.id)
+    await stand.login(role="operate", tenant="*")
+    assert b"/access" not in (await stand.get("/")).content
+    refused = await stand.post("/access/make", {"postroad-fetch": "1"}, name="x", role="read")
+    assert refused.json()["bad"]
