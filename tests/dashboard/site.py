@@ -45,7 +45,15 @@ class Site:
         self.folder = folder
         self.url = f"http://127.0.0.1:{port}"
         where = ("--listen", f"127.0.0.1:{port}", "--dsn", "sqlite:///road/road.db")
-        self.words = ("up", "--app", "tasks:road", *where, "--set", "hub_listen=127.0.0.1:0", *more)
+        self.words: tuple[str, ...] = (
+            "up",
+            "--app",
+            "tasks:road",
+            *where,
+            "--set",
+            "hub_listen=127.0.0.1:0",
+            *more,
+        )
         (folder / "tasks.py").write_text(tasks)
 
     @contextmanager

@@ -38,7 +38,7 @@ def shop() -> Iterator[EmbeddingSite]:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A road that all tests of this file look at: each has a tenant of its own."""
     made = Site(tmp_path_factory.mktemp("portal"), free_port())
-    made.words = (*made.words, *REACH)
+    made.words += REACH
     with made.up():
         yield made
 
@@ -125,7 +125,11 @@ def fill(place: Site, shop: EmbeddingSite, tenant: str) -> list[str]:
     """Endpoints, event types and messages whose every text is hostile; answers their pages."""
     ids = []
     for number, vector in enumerate(VECTORS):
-        data = {"url": f"{shop.origin}/400?{number}", "description": vector, "reject": [400]}
+        data: dict[str, Any] = {
+            "url": f"{shop.origin}/400?{number}",
+            "description": vector,
+            "reject": [400],
+        }
         ids.append(place.ask_as(tenant, "POST", "/v1/endpoints", data)["id"])
         schema = {"type": "object", "properties": {vector: {"const": vector}}}
         data = {"name": f"t{number}", "description": vector, "schema": schema, "warn": True}

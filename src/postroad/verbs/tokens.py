@@ -98,16 +98,11 @@ class TokenAdmin:
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-<<<<<<< HEAD
-        scopes, until_ms = frozenset(token.scopes), token.expires_at_ms
+        # What a person makes may outlast the session in which it is made.
+        until_ms = None if token.kind is TokenKind.session else token.expires_at_ms
+        scopes = frozenset(token.scopes)
         only = token.operations if isinstance(token, PortalLink) else None
         return Caller(tenant, scopes, token.id, every, until_ms, token.name, only)
-=======
-        # What a person makes may outlast the session in which it is made.
-        until_ms = token.expires_at_ms if token.kind is TokenKind.program else None
-        scopes = frozenset(token.scopes)
-        return Caller(tenant, scopes, token.id, every, until_ms, token.name)
->>>>>>> main
 
 
 async def find_token(store: Tokens, text: str) -> Token | None:
