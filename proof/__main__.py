@@ -41,6 +41,7 @@ ITEMS = {
     "publish-kills": "proof.publishing:prove",
     "batches": "proof.batches:prove",
     "replaces": "proof.replacing:prove",
+    "stops": "proof.stopping:prove",
     "hub-kills": "proof.hub:prove",
     "hub-orders": "proof.hub:prove_orders",
     "rabbit-kills": "proof.rabbit:prove_kills",

@@ -15,12 +15,20 @@ from postroad.model.event import EventTarget
 from postroad.model.ids import to_number
 from postroad.model.replay import ReplayPair, ReplaySlice
 from postroad.ports.replays import ReplayStore
+from postroad.stores.postgres.connections import QUERIES as QUERIES_OF_POSTGRES
+from postroad.stores.postgres.connections import dial, read_address
+from postroad.stores.postgres.store import PostgresStore
+from postroad.stores.replays import insert_values
 from postroad.stores.sqlite.database import QUERIES
 from postroad.stores.sqlite.store import SqliteStore
 from postroad.verbs.replays import OPEN_MAX
 from tests.webhook.conftest import LOCAL, Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
+WAITING = """
+select count(*) from pg_locks where locktype = 'advisory' and not granted
+   and database = (select oid from pg_database where datname = current_database())
+"""
 
 
 async def queue_number(road: Postroad, name: str) -> int:
@@ -93,6 +101,43 @@ async def test_no_more_replays_are_open_whoever_starts_them(road: Postroad, dsn:
     refused = [one for one in said if isinstance(one, TenantFull)]
     assert len(said) - len(refused) == OPEN_MAX
     assert len((await road.replays.list()).replays) == OPEN_MAX
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_a_start_waits_for_the_count_of_another_process(
+    road: Postroad, dsn: str, monkeypatch: pytest.MonkeyPatch, *, guarded: bool
+) -> None:
+    """Another process has stored a replay and not committed it. Without the lock the start does not
+    see it, and the tenant has one too many."""
+    store = road.store
+    if not isinstance(store, PostgresStore):  # no other process has a file
+        return
+    made = await road.endpoints.create(HOOK)
+    await road.publish("order.paid", 1)
+    await road.cancel_all(made.queue)
+    _ = await road.replays.start("all", endpoint=made.id)
+    (job,) = await store.replays_running()
+    first, second = (replace(job, id=job.id + n, tenant="busy") for n in (1, 2))
+    another = await dial(read_address(dsn))
+    try:
+        await another.execute("begin")
+        await another.execute(QUERIES_OF_POSTGRES["replays_alone"], "busy")
+        _ = await another.fetchval(QUERIES_OF_POSTGRES["replay_insert"], *insert_values(first, 1))
+        if not guarded:
+            monkeypatch.setitem(QUERIES_OF_POSTGRES, "replays_alone", "select $1::text")
+        start = asyncio.ensure_future(store.replay_add(second, 1))
+        while guarded and not await another.fetchval(WAITING):
+            assert not start.done()
+            await asyncio.sleep(0.02)
+        stored = None if guarded else await start
+        await another.execute("commit")
+        assert (await start, stored) == ((False, None) if guarded else (True, True))
+        open_now = await another.fetchval(
+            "select count(*) from postroad.replay where tenant = 'busy'"
+        )
+        assert open_now == (1 if guarded else 2)
+    finally:
+        another.terminate()
 
 
 async def _dead(road: Postroad, receiver: Receiver, count: int) -> str:

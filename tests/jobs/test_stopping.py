@@ -1,26 +1,18 @@
 """A running job is stopped wherever it runs, and is never both cancelled and delivered."""
 
 import asyncio
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from postroad import Message, Postroad
 from tests.jobs.conftest import Within
+from tests.jobs.stopping import stop_jobs, until
 from tests.jobs.test_results import running
 
 if TYPE_CHECKING:
     from tests.servers.postgres import PrivatePostgres
-
-
-async def until(holds: Callable[[], object]) -> None:
-    """Wait for a condition; the test as a whole is bounded."""
-    while not holds():
-        await asyncio.sleep(0.02)
 
 
 def test_a_coroutine_is_cancelled_and_a_thread_is_told(  # noqa: C901 - five ways to end
@@ -107,29 +99,6 @@ def test_a_job_that_ends_while_it_is_stopped_ends_one_way(dsn: str, within: With
 def test_a_job_is_stopped_in_a_fleet_of_three(
     server: "PrivatePostgres", tmp_path: Path, within: Within
 ) -> None:
-    dsn = server.create_road()
-    command = (sys.executable, "-m", "tests.jobs.stopping_worker", dsn, str(tmp_path))
-    workers = [subprocess.Popen(command) for _ in range(3)]
-
-    def ended(kind: str) -> int:
-        return len(list(tmp_path.glob(f"*.{kind}")))
-
-    async def story() -> None:
-        await until(lambda: ended("here") == 3)
-        async with Postroad(dsn) as road:
-            jobs = [("async", n) for n in range(6)] + [("thread", n) for n in range(6, 12)]
-            receipts = [await road.send(queue, str(n)) for queue, n in jobs]
-            await until(lambda: ended("began") == 12)
-            asked = [road.cancel(one.id, running=True) for one in receipts]
-            assert {one.state for one in await asyncio.gather(*asked)} == {"cancelled"}
-            assert (ended("stopped"), ended("done")) == (12, 0)
-            states = {(await road.explain(one.id)).state for one in receipts}
-            assert states == {"cancelled"}
-
-    try:
-        within(story())
-    finally:
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            worker.wait(60)
+    stops = within(stop_jobs(server.create_road(), tmp_path, 6))
+    assert (stops.answers, stops.states) == ({"cancelled"}, {"cancelled"})
+    assert (stops.stopped, stops.done) == (12, 0)

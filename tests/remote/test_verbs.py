@@ -36,8 +36,12 @@ from postroad.verbs.receipts import SentReceipt
 from tests.api.served import Served
 
 REFUSED = {
-    "credentials": {"channel", "get", "rotate_keys", "session", "usable", "with_secrets"},
+    "credentials": {
+        *("channel", "get", "rotate_keys", "route", "session", "session_for", "site_sessions"),
+        *("usable", "with_secrets"),
+    },
     "events": {"publish_in"},
+    "sessions": {"login"},
     "tokens": {"who"},
     "webhooks": {"rotate_keys"},
 }

@@ -290,7 +290,7 @@ def test_explain_is_right_in_every_state() -> None:
     """Random histories, asked at random moments, held against what then came: no try before its
     time, none where nothing was to come, and an exact one within a second. A thousand exact ones in
     `make proof ITEM=explain`."""
-    checked, broken = foretell(first_seed=41, worlds=8)
+    checked, broken = foretell(first_seed=21, worlds=8)
     assert broken == []
     for what in NextKind:
         unasked = (NextKind.answer, NextKind.read)
@@ -335,6 +335,7 @@ def test_a_lane_tells_its_circuit_and_all_that_waits_in_it() -> None:
         world.start("one")
         await world.send("sim://ash/b", delay=HOUR_S)
         await away(world)
+        await asyncio.sleep(3)  # a probe is over, and the next one is not due
         number = (await world.client.explain_queue(QUEUE)).lanes[0].id
         said = await world.client.explain_lane(number)
         assert (said.queues, said.held, said.next.what) == (2, {0: 2}, NextKind.probe)

@@ -342,3 +342,8 @@ TENANTS: Final[Verbs] = {
     "limits": _tenant_limits,
     "remove": VerbCall("DELETE", "/v1/tenants/{name}", every=True),
 }
+SESSIONS: Final[Verbs] = {
+    "open": VerbCall("POST", "/v1/sessions", every=True),
+    "list": VerbCall("GET", "/v1/sessions", every=True),
+    "end": VerbCall("DELETE", "/v1/sessions/{id}", every=True),
+}

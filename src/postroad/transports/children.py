@@ -52,13 +52,12 @@ class ChildProcess:
     def __init__(self, start: Start) -> None:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        with theirs:
-            flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter
-                (sys.executable, *flags, "-c", COMMAND, str(theirs.fileno())),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-            )
+        try:
+            with theirs:
+                self._process = _started(theirs.fileno())
+        except OSError as error:  # no memory, or too many processes
+            ours.close()
+            raise ChildLost(f"a child process cannot be started: {error.strerror}") from error
         self._pipe = ours
         self._start = start
         self._read = bytearray()
@@ -143,6 +142,15 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
+
+
+def _started(pipe: int) -> "subprocess.Popen[bytes]":
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+    return subprocess.Popen(  # noqa: S603 - this interpreter
+        (sys.executable, *flags, "-c", COMMAND, str(pipe)),
+        pass_fds=(pipe,),
+        stdin=subprocess.DEVNULL,
+    )
 
 
 class Children:

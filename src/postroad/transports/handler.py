@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -29,7 +29,7 @@ from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
-from postroad.transports.job import Job, Reads, Reports, is_async, plain
+from postroad.transports.job import Around, Job, Reads, Reports, is_async, plain
 from postroad.transports.job_result import with_failure, with_result
 from postroad.transports.threads import Calls, Threads
 
@@ -43,10 +43,6 @@ PLAIN_CONCURRENCY: Final = 32
 """Threads of a plain function that names no `concurrency`."""
 
 Handle = Callable[[Job], Awaitable[object]] | Callable[[Job], object]
-
-
-Around = Callable[[Job], AbstractAsyncContextManager[object]]
-"""What a program puts around each try of its handlers."""
 
 
 class Handler(Struct, frozen=True):
@@ -126,7 +122,7 @@ class HandlerTransport:
             most = handler.concurrency or cores()
             children = self._children[name] = Children(name, place, handler.policy, most)
         session = ProcessSession(name, children, handler.policy, self._failure_log)
-        session.reports = self.reports
+        session.reports, session.around, session.reads = self.reports, self.around, handler.reads
         return session
 
     async def close(self) -> None:

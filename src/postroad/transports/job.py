@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_type_hints
 
@@ -108,6 +109,8 @@ class Message(Generic[T]):
 
 
 Job = Message[Any]
+Around = Callable[[Job], AbstractAsyncContextManager[object]]
+"""What a program puts around each try of its handlers."""
 
 
 def is_async(function: Callable[..., object]) -> bool:

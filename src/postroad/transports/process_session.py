@@ -1,15 +1,26 @@
 """Tries of a handler that child processes call."""
 
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 
 from postroad.model.durations import CENTURY_S
 from postroad.model.entities import Message, Policy, Queue
-from postroad.model.outcome import Outcome, failed, unknown
+from postroad.model.foreign import error_text
+from postroad.model.outcome import DELIVERED, Kind, Outcome, failed, unknown
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports.child_frames import CallEnded, Reported
 from postroad.transports.children import START_S, ChildLost, ChildProcess, Children
 from postroad.transports.failure_log import FailureLog
-from postroad.transports.job import Reports
+from postroad.transports.job import Around, Job, Reads, Reports, plain
+
+
+class FailedInChild(Exception):
+    """What hooks around a try see of one that was not delivered: its error is the text."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.error)
+        self.outcome = outcome
 
 
 class ProcessSession:
@@ -24,6 +35,8 @@ class ProcessSession:
         self._limit_s = policy.timeout_ms / 1000
         self._failure_log = failure_log
         self.reports: Reports | None = None
+        self.around: Sequence[Around] = ()
+        self.reads: Reads = plain
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
@@ -31,9 +44,30 @@ class ProcessSession:
         beat(CENTURY_S)  # its time begins with the call
         await self._children.place()
         try:
+            if self.around:
+                return await self._within(queue, message, beat)
             return await self._in_turn(queue, message, beat)
         finally:
             self._children.leave()
+
+    async def _within(self, queue: Queue, message: Message, beat: Beat) -> Outcome:
+        """Make the call inside what the program has put around tries, in this process."""
+        job = Job(message, self.reads, lambda one: one(self._limit_s), beat, self.reports)
+        try:
+            async with AsyncExitStack() as stack:
+                for hook in self.around:
+                    _ = await stack.enter_async_context(hook(job))  # it gives the handler nothing
+                outcome = await self._in_turn(queue, message, beat)
+                if outcome.kind is not Kind.delivered:
+                    raise FailedInChild(outcome)  # noqa: TRY301 - hooks are to see it
+                return outcome
+        except FailedInChild as error:
+            return error.outcome
+        except Exception as error:  # noqa: BLE001 - whatever a hook raises is the outcome
+            self._failure_log.raised(queue.name, message, error)
+            said = failed(f"{type(error).__name__}: {error_text(error)}")
+            return self._failure_log.shown(queue.name, message, said)
+        return DELIVERED  # a hook has kept the failure to itself
 
     async def _in_turn(self, queue: Queue, message: Message, beat: Beat) -> Outcome:
         try:
