@@ -196,15 +196,12 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.sessions, self.tokens = (
-            SessionAdmin(store, store.clock),
-            TokenAdmin(store, store.clock),
-        )
+        self.sessions = SessionAdmin(store, store.clock)
+        self.tokens = TokenAdmin(store, store.clock)
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
-        self.attachments = Attachments(store, allowance)
+        self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
-        self.dead = DeadMessages(store, redaction)
         erasing, self.transform = ErasureWork(store, log), own.transform
         self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction)
         self.tenants = TenantAdmin(store, erasing, self.settings.tenants, log)
