@@ -79,7 +79,7 @@ def test_the_dead_set_and_the_controls(road: Postroad) -> None:
 
 INSIDE = {
     f"CredentialAdmin.{name}"
-    for name in ("channel", "get", "route", "session", "site_sessions", "usable")
+    for name in ("channel", "get", "route", "session", "session_for", "site_sessions", "usable")
 }
 """Verbs that the road itself calls, or its API."""
 

@@ -16,6 +16,7 @@ from postroad.dashboard.views import (
     overview,
     queues,
     system,
+    timetables,
 )
 
 PAGES: Final[tuple[WebPage, ...]] = (
@@ -29,6 +30,8 @@ PAGES: Final[tuple[WebPage, ...]] = (
     dead.PAGE,
     endpoints.PAGE,
     endpoints.ONE,
+    timetables.PAGE,
+    timetables.ONE,
     mailboxes.PAGE,
     limits.PAGE,
     access.PAGE,

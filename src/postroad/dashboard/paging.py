@@ -6,8 +6,8 @@ from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
-from postroad.api.problems import BadRequest
-from postroad.dashboard.asking import PageApi
+from postroad.api.problems import BadRequest, problem
+from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
 from postroad.model.tokens import Caller, Scope
 
@@ -86,6 +86,11 @@ class Form:
     def some(self, *names: str) -> dict[str, str]:
         """Those of these fields that are filled in."""
         return {name: value for name in names if (value := self.one(name))}
+
+
+def refusal(text: str) -> ProblemAnswer:
+    """What is raised when a field cannot be read: told in place, as the API's refusals are."""
+    return ProblemAnswer(problem(BadRequest(text)))
 
 
 Act = Callable[[PageView, Form], Awaitable[ActionResult]]
