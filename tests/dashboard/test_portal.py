@@ -3,6 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,7 +183,7 @@ async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
 
 
 async def test_event_types_have_schemas_and_examples(stand: PageStand) -> None:
-    schema = {
+    schema: dict[str, object] = {
         "type": "object",
         "properties": {"total": {"type": "integer"}, "mail": {"const": "<i>"}},
     }
@@ -243,7 +244,7 @@ async def test_who_may_embed_it_stands_in_the_policy(stand: PageStand) -> None:
         {"allow": ["admin"]},
     ],
 )
-async def test_bad_links_are_refused(stand: PageStand, wrong: dict[str, object]) -> None:
+async def test_bad_links_are_refused(stand: PageStand, wrong: dict[str, Any]) -> None:
     with pytest.raises(BadInput):
         await stand.road.portal.link("acme", **wrong)
     answer = await stand.say("POST", "/v1/portal-links", {"tenant": "acme", **wrong})

@@ -20,9 +20,8 @@ def link(
     minutes: Annotated[int, Option(help="How long it is good for.")] = 60,
     allow: Annotated[
         list[str] | None,
-        Option(help="endpoints, secrets, send_again or bodies; may be repeated; all unless given."),
+        Option(help="endpoints, secrets, send_again, bodies, or nothing; repeatable; else all."),
     ] = None,
-    look_only: Annotated[bool, Option("--look-only", help="Allow nothing but looking.")] = False,
     origin: Annotated[
         list[str] | None,
         Option(help="A site that may embed it, as https://app.example.com; may be repeated."),
@@ -34,8 +33,8 @@ def link(
     """Make a link that opens the portal of the tenant once."""
     data: dict[str, Any] = {"tenant": call.tenant, "minutes": minutes, "origins": origin or []}
     data |= {"title": title, "accent": accent, "theme": theme}
-    if allow or look_only:
-        data["allow"] = [] if look_only else allow
+    if allow:
+        data["allow"] = [] if allow == ["nothing"] else allow
     said = call.ask("POST", "/v1/portal-links", data=data)
     said["url"] = whole_address(call, said)
     if call.printed(said):

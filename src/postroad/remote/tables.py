@@ -2,7 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -24,7 +24,6 @@ from postroad.remote.client import RemoteClient
 from postroad.verbs.messages import MessageContent
 from postroad.verbs.portal import NewPortalLink
 from postroad.verbs.send_again import SentAgain
-from postroad.verbs.sessions import NewLogin
 from postroad.verbs.tokens import NewToken
 
 WAIT_MAX_S: Final = 40.0
@@ -278,22 +277,6 @@ TOKENS: Final[Verbs] = {
     "make": _make_token,
     "list": VerbCall("GET", "/v1/tokens", every=True),
     "revoke": VerbCall("DELETE", "/v1/tokens/{id}", every=True),
-}
-
-
-async def _login(client: RemoteClient, args: Args) -> NewLogin:
-    tenant = args.pop("tenant")
-    named = {"tenant": "" if tenant == EVERY_TENANT else tenant}
-    call = VerbCall("POST", "/v1/logins", every=True, shape=lambda given: given | named)
-    said: dict[str, Any] = await ask(client, call, args | {"by": None}, dict[str, Any])
-    return NewLogin(said["path"].partition("code=")[2], said["ends_at_ms"])
-
-
-SESSIONS: Final[Verbs] = {
-    "login": _login,
-    "open": VerbCall("POST", "/v1/sessions", every=True),
-    "list": VerbCall("GET", "/v1/sessions", every=True),
-    "end": VerbCall("DELETE", "/v1/sessions/{id}", every=True),
 }
 
 
