@@ -61,6 +61,10 @@ class TokenKind(StrEnum):
     """In a login link: exchanged once for a session, and good for nothing else."""
     session = "session"
     """A person's, in the cookie of a browser."""
+    portal_link = "portal_link"
+    """In a link to the portal: exchanged once for its token, and good for nothing else."""
+    portal = "portal"
+    """Of a portal page that was opened: it does what the link allows."""
 
 
 class Token(Struct, frozen=True):
@@ -89,6 +93,8 @@ class Caller(Struct, frozen=True):
     every_tenant: bool = False
     ends_at_ms: int | None = None
     name: str = ""
+    only: frozenset[str] | None = None
+    """The operations that it is confined to; None: all that its scopes allow."""
 
 
 def write(identity: str, secret: bytes) -> str:
