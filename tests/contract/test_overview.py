@@ -10,7 +10,7 @@ from postroad.model.entities import Lane, Queue
 from postroad.model.overview import MessageCount
 from postroad.model.record import QueueChange
 from postroad.model.states import DeadReason, State
-from postroad.model.tokens import Scope, Token
+from postroad.model.tokens import Scope, Token, TokenKind
 from tests.contract.bench import Bench
 from tests.contract.holding import all_held
 
@@ -128,7 +128,8 @@ async def test_a_token_is_kept_found_and_dropped_by_its_own_tenant(bench: Bench)
     assert await store.token_find("nothing") is None
     assert await store.token_page(None) == [token, ending]
     assert await store.token_page("b") == [ending]
-    assert not await store.token_drop("b", "abcd1234")
-    assert await store.token_drop("a", "abcd1234")
-    assert not await store.token_drop(None, "abcd1234")
+    assert not await store.token_drop("b", "abcd1234", TokenKind.program)
+    assert not await store.token_drop("a", "abcd1234", TokenKind.session)
+    assert await store.token_drop("a", "abcd1234", TokenKind.program)
+    assert not await store.token_drop(None, "abcd1234", TokenKind.program)
     assert await store.token_page(None) == [ending]
