@@ -79,6 +79,8 @@ class Token(Struct, frozen=True):
     role: Role | None = None
     """The role that it was made with; None when its scopes were named."""
     kind: TokenKind = TokenKind.program
+    makes_until_ms: int | None = None
+    """A session's: when the token ends that let the person in; so does what the session makes."""
 
 
 class Caller(Struct, frozen=True):

@@ -32,13 +32,15 @@ class TokenTable(Statements):
         scopes, until_ms = " ".join(token.scopes), token.expires_at_ms or NEVER
         whose = (token.id, token.tenant, token.name)
         times = (token.created_at_ms, until_ms)
-        values = (*whose, scopes, digest, *times, token.role or "", token.kind, _facts(token))
+        makes_ms = token.makes_until_ms or NEVER
+        kind = (token.role or "", token.kind, makes_ms, _facts(token))
+        values = (*whose, scopes, digest, *times, *kind)
         await self.execute("tokens", "token_insert", *values)
 
     async def token_find(self, identity: str) -> tuple[Token, bytes] | None:
         """The token of that id, with its hash."""
         row = await self.first("tokens", "token_find", identity)
-        return (_token(row[:9]), row[9]) if row else None
+        return (_token(row[:10]), row[10]) if row else None
 
     async def token_page(
         self, tenant: str | None, kind: TokenKind = TokenKind.program
@@ -62,11 +64,11 @@ class TokenTable(Statements):
 
 
 def _token(row: Row) -> Token:
-    identity, tenant, name, scopes, created_ms, expires_ms, role, kind, portal = row
+    identity, tenant, name, scopes, created_ms, expires_ms, role, kind, makes_ms, portal = row
     kinds = tuple(Scope(scope) for scope in scopes.split())
-    until_ms = expires_ms if expires_ms < NEVER else None
-    named = Role(role) if role else None
-    whole = (identity, tenant, name, kinds, created_ms, until_ms, named, TokenKind(kind))
+    until_ms, makes_until_ms = (ms if ms < NEVER else None for ms in (expires_ms, makes_ms))
+    named, what = Role(role) if role else None, TokenKind(kind)
+    whole = (identity, tenant, name, kinds, created_ms, until_ms, named, what, makes_until_ms)
     if not portal:
         return Token(*whole)
     facts = FACTS.decode(portal)

@@ -98,8 +98,9 @@ class TokenAdmin:
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        # What a person makes may outlast the session in which it is made.
-        until_ms = None if token.kind is TokenKind.session else token.expires_at_ms
+        # What a person makes may outlast the session, but not the token that let the person in.
+        is_session = token.kind is TokenKind.session
+        until_ms = token.makes_until_ms if is_session else token.expires_at_ms
         scopes = frozenset(token.scopes)
         only = token.operations if isinstance(token, PortalLink) else None
         return Caller(tenant, scopes, token.id, every, until_ms, token.name, only)

@@ -2,16 +2,16 @@
 
 -- name: token_insert
 -- Insert an access token.
-insert into token (id, tenant, name, scopes, digest, created_at, expires_at, role, kind, portal)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+insert into token (id, tenant, name, scopes, digest, created_at, expires_at, role, kind, makes_until, portal)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
 
 -- name: token_find
 -- Find an access token by its id, with its hash.
-select id, tenant, name, scopes, created_at, expires_at, role, kind, portal, digest from token where id = ?1
+select id, tenant, name, scopes, created_at, expires_at, role, kind, makes_until, portal, digest from token where id = ?1
 
 -- name: token_page
 -- List the access tokens of a tenant, or of all (null), the oldest first.
-select id, tenant, name, scopes, created_at, expires_at, role, kind, portal from token
+select id, tenant, name, scopes, created_at, expires_at, role, kind, makes_until, portal from token
  where (?1 is null or tenant = ?1) and kind = ?2 order by created_at, id
 
 -- name: token_delete
