@@ -97,6 +97,21 @@ async def test_nobody_gives_more_than_he_has(stand: PageStand) -> None:
     assert made.json()["url"].startswith(f"http://{HOST}/login?code=prt_")
 
 
+async def test_what_a_session_makes_ends_with_the_token_that_let_the_person_in(
+    stand: PageStand,
+) -> None:
+    brief = await stand.road.tokens.make("brief", tenant="*", lasts_s=SESSION_S + 3_600)
+    secret, more = brief.secret, {"name": "more", "everywhere": True}
+    for _ in range(2):  # also the session of a session
+        link = await stand.say("POST", "/v1/logins", {"name": "Ada"}, token=secret)
+        code = {"code": link.json()["path"].partition("=")[2]}
+        secret = (await stand.say("POST", "/v1/sessions", code, token="")).json()["secret"]
+        made = await stand.say("POST", "/v1/tokens", more, token=secret)
+        assert made.json()["token"]["expires_at_ms"] == brief.token.expires_at_ms
+        late = await stand.say("POST", "/v1/tokens", more | {"lasts_s": 90_000}, token=secret)
+        assert late.status == 403
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, UnknownToken
+from postroad.model.portal import PortalLink
 from postroad.model.tokens import (
     EVERY_TENANT,
     SCOPES_OF,
@@ -91,16 +92,18 @@ class TokenAdmin:
     async def who(self, text: str) -> Caller | None:
         """The holder of a token; None if it is unknown, revoked or expired."""
         token = await find_token(self._store, text)
-        if token is None or token.kind is TokenKind.login:
+        if token is None or token.kind in (TokenKind.login, TokenKind.portal_link):
             return None
         if token.expires_at_ms is not None and token.expires_at_ms <= self._clock.now_ms():
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        # What a person makes may outlast the session in which it is made.
-        until_ms = token.expires_at_ms if token.kind is TokenKind.program else None
+        # What a person makes may outlast the session, but not the token that let the person in.
+        is_session = token.kind is TokenKind.session
+        until_ms = token.makes_until_ms if is_session else token.expires_at_ms
         scopes = frozenset(token.scopes)
-        return Caller(tenant, scopes, token.id, every, until_ms, token.name)
+        only = token.operations if isinstance(token, PortalLink) else None
+        return Caller(tenant, scopes, token.id, every, until_ms, token.name, only)
 
 
 async def find_token(store: Tokens, text: str) -> Token | None:
