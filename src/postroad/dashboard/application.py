@@ -13,8 +13,9 @@ from postroad.api.routing import nothing_at, read_query
 from postroad.dashboard import guarding
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
-from postroad.dashboard.pages import ACTIONS, PAGES, find_page
+from postroad.dashboard.pages import ACTIONS, FILES, PAGES, find_page
 from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
+from postroad.dashboard.passing import PassOn, pass_on
 from postroad.dashboard.regions import Regions
 from postroad.dashboard.rendering import MEDIA, assets, release, render
 from postroad.model.errors import PostroadError, Unauthorized
@@ -56,7 +57,7 @@ class Dashboard:
         raw: str = scope["raw_path"].decode("latin-1")
         path = raw.rstrip("/") or "/"
         found = find_page(path)
-        ours = found is not None or path in OWN
+        ours = found is not None or path in OWN or path in FILES
         if not ours and path not in ACTIONS and not path.startswith(STATIC):
             await self._api(scope, receive, send)
             return
@@ -64,13 +65,16 @@ class Dashboard:
         request.body_bytes_max = FORM_BYTES_MAX
         scope["path_template"] = found[0].path if found else path if ours else "/pages"
         reply = await self._reply(request, path, found)
+        if isinstance(reply, PassOn):
+            await pass_on(self._api, request, reply, scope, receive, send)
+            return
         for name, text in guarding.HEADERS.items():
             reply.headers.setdefault(name, text)
         await self._api.reply(reply, request, send)
 
     async def _reply(
         self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
-    ) -> Response[Any] | Stream:
+    ) -> Response[Any] | Stream | PassOn:
         try:
             await self._context.access.check(request, None)  # host and origin
             if path.startswith(STATIC):
@@ -89,10 +93,14 @@ class Dashboard:
 
     async def _answer(
         self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
-    ) -> Response[Any] | Stream:
+    ) -> Response[Any] | Stream | PassOn:
         await self._identify(request)
         if request.method == "POST":
             guarding.check_own_form(request)
+        if path in FILES:
+            page, give = FILES[path]
+            return await give(self._view(request, page, {}, request.query))
+        if request.method == "POST":
             return await self._act(request, path)
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed(f"{request.method} is not answered here: use GET or POST")
