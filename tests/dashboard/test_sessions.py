@@ -177,4 +177,13 @@ async def test_who_logged_in_and_what_they_did_is_in_the_audit_log(stand: PageSt
     await stand.post("/queues/pause", queue="good")
     lines = (await stand.say("GET", "/v1/audit")).json()["lines"]
     assert [line["verb"] for line in lines[:2]] == ["pause_queue", "session_open"]
-    assert (lines[0]["name"], lines[0]["address"]) == ("Ada", "127.0.0.1")
+    (session,) = await stand.road.sessions.list()
+    for line in lines[:2]:
+        assert (line["name"], line["address"]) == ("Ada", "127.0.0.1")
+        assert (line["actor"], line["tenant"]) == (session.id, "default")
+
+
+async def test_wrong_codes_of_strangers_leave_no_line_in_the_audit_log(stand: PageStand) -> None:
+    before = (await stand.say("GET", "/v1/audit")).json()["lines"]
+    assert (await stand.post("/login", code="prt_wrong")).status == 401
+    assert (await stand.say("GET", "/v1/audit")).json()["lines"] == before
