@@ -79,7 +79,7 @@ class SessionAdmin:
         good = found is not None and found.kind is TokenKind.login
         if found is None or not good or (found.expires_at_ms or 0) <= self._clock.now_ms():
             raise Unauthorized(LINK_GONE)
-        if not await self._store.token_drop(None, found.id):  # another was first
+        if not await self._store.token_drop(None, found.id, TokenKind.login):  # another was first
             raise Unauthorized(LINK_GONE)
         whose = (found.name, found.tenant, found.role, found.makes_until_ms)
         return await self._add(TokenKind.session, *whose)
@@ -92,7 +92,7 @@ class SessionAdmin:
 
     async def end(self, id: str, *, tenant: str | None = None) -> None:  # noqa: A002
         """End a session: its browser is led to the login page."""
-        if not await self._store.token_drop(tenant, id):
+        if not await self._store.token_drop(tenant, id, TokenKind.session):
             raise UnknownToken(f"there is no session {id!r}: see `postroad session list`")
 
     async def _add(
