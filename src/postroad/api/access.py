@@ -10,12 +10,12 @@ from postroad.api.hosts import Hosts
 from postroad.api.in_process import IN_PROCESS
 from postroad.api.request import Request
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
+from postroad.model.errors import Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
 from postroad.model.tokens import SECRET_BYTES, Caller, Scope, digest, write
 from postroad.ports.clock import Clock
 from postroad.ports.entropy import secret_bytes
-from postroad.verbs.tokens import TokenAdmin, check_tenant
+from postroad.verbs.tokens import TokenAdmin, check_one_tenant
 
 KNOWN_S: Final = 2.0
 """How long a token is cached; a revoked one may work that long in other processes."""
@@ -47,9 +47,9 @@ class Access:
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
         self._local = digest(self.local)
 
-    async def check(self, asker: Request, scope: Scope | None) -> None:
+    async def check(self, asker: Request, scope: Scope | None, operation: str = "") -> None:
         """Refuse a request without what its route needs. Runs before every route; without a scope
-        a route needs no token."""
+        a route needs no token. The name of its `operation` is for tokens that are confined."""
         self._check_host(asker)
         self._check_origin(asker)
         if scope is None:
@@ -58,6 +58,7 @@ class Access:
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
             raise Forbidden(f"this needs a token with the scope {scope}; yours has: {has}")
+        check_confined(found, operation)
         asker.who = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
 
     def _check_host(self, asker: Request) -> None:
@@ -130,11 +131,15 @@ class Access:
             return found
         if not found.every_tenant:
             raise Forbidden(f"this token is not for the tenant {tenant!r}")
-        check_tenant(tenant)
-        if tenant == "*":
-            raise BadInput("the tenant '*' is every tenant: name one")
+        check_one_tenant(tenant)
         return structs.replace(found, tenant=tenant)
 
     def forget(self) -> None:
         """Empty the cache: a token was revoked here."""
         self._known.clear()
+
+
+def check_confined(found: Caller, operation: str) -> None:
+    """Refuse what the link of a portal does not allow."""
+    if found.only is not None and operation not in found.only:
+        raise Forbidden(f"your link to the portal does not allow {operation or 'this'}")

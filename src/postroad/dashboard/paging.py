@@ -7,8 +7,10 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 
 from postroad.api.problems import BadRequest, problem
+from postroad.api.request import Response
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
+from postroad.dashboard.passing import PassOn
 from postroad.model.tokens import Caller, Scope
 
 
@@ -96,6 +98,10 @@ def refusal(text: str) -> ProblemAnswer:
 Act = Callable[[PageView, Form], Awaitable[ActionResult]]
 
 
+Give = Callable[[PageView], Awaitable[Response[Any] | PassOn]]
+"""Answers with a document of its own, or lets the API answer with a file."""
+
+
 class WebPage(Struct, frozen=True):
     """A page: where it is, its regions, and its actions by the path that forms are sent to."""
 
@@ -105,6 +111,8 @@ class WebPage(Struct, frozen=True):
     title: str
     regions: tuple[Region, ...] = ()
     actions: Mapping[str, Act] = {}
+    files: Mapping[str, Give] = {}
+    """What is fetched or sent beside the page, by path."""
     group: str = ""
     """The heading under which it stands in the menu; empty: it is not there."""
     scope: Scope = Scope.read

@@ -82,7 +82,7 @@ async def session_end(request: Request, id: str) -> None:  # noqa: A002
 
 @give("/v1/logout", scope=None, any_scope=True, status=204)
 async def logout(request: Request) -> None:
-    """End the session that asks."""
+    """End the session that asks. A program's token is revoked by `DELETE /v1/tokens/{id}`."""
     here = request.context
     await here.road.sessions.end(request.who.token)
     here.access.forget()

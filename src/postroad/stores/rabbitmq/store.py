@@ -290,6 +290,7 @@ class RabbitStore(
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.token_exchange = state.token_exchange
         self.token_sweep = state.token_sweep
         self.tenant_add, self.tenant_limit = state.tenant_add, state.tenant_limit
         self.tenant_find, self.tenant_page = state.tenant_find, state.tenant_page
