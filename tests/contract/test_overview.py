@@ -130,9 +130,10 @@ async def test_a_token_is_kept_found_and_dropped_by_its_own_tenant(bench: Bench)
     assert await store.token_find("nothing") is None
     assert await store.token_page(None) == [token, ending]
     assert await store.token_page("b") == [ending]
-    assert not await store.token_drop("b", "abcd1234")
-    assert await store.token_drop("a", "abcd1234")
-    assert not await store.token_drop(None, "abcd1234")
+    assert not await store.token_drop("b", "abcd1234", TokenKind.program)
+    assert not await store.token_drop("a", "abcd1234", TokenKind.session)
+    assert await store.token_drop("a", "abcd1234", TokenKind.program)
+    assert not await store.token_drop(None, "abcd1234", TokenKind.program)
     assert await store.token_page(None) == [ending]
 
 

@@ -10,12 +10,12 @@ from postroad.api.hosts import Hosts
 from postroad.api.in_process import IN_PROCESS
 from postroad.api.request import Request
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
+from postroad.model.errors import Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
 from postroad.model.tokens import SECRET_BYTES, Caller, Scope, digest, write
 from postroad.ports.clock import Clock
 from postroad.ports.entropy import secret_bytes
-from postroad.verbs.tokens import TokenAdmin, check_tenant
+from postroad.verbs.tokens import TokenAdmin, check_one_tenant
 
 KNOWN_S: Final = 2.0
 """How long a token is cached; a revoked one may work that long in other processes."""
@@ -131,9 +131,7 @@ class Access:
             return found
         if not found.every_tenant:
             raise Forbidden(f"this token is not for the tenant {tenant!r}")
-        check_tenant(tenant)
-        if tenant == "*":
-            raise BadInput("the tenant '*' is every tenant: name one")
+        check_one_tenant(tenant)
         return structs.replace(found, tenant=tenant)
 
     def forget(self) -> None:

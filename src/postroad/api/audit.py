@@ -105,9 +105,12 @@ class AuditTrail:
         line = self._line(request, route, told(given))
         return OpenLine(self, await self._store.audit_add(line), request, line.what)
 
-    async def around(self, who: Caller, verb: str, what: dict[str, str], work: Awaitable[T]) -> T:
-        """Do a command's work that makes no request, with its line around it."""
-        line = self._new(who, "", verb, what)
+    async def around(
+        self, who: Caller, verb: str, what: dict[str, str], work: Awaitable[T], address: str = ""
+    ) -> T:
+        """Do work with its line around it: that of a command on this machine, which makes no
+        request, or that of somebody at an address."""
+        line = self._new(who, address, verb, what)
         number = await self._store.audit_add(line)
         try:
             said = await work

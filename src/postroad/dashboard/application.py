@@ -22,6 +22,7 @@ from postroad.model.errors import PostroadError, Unauthorized
 from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.verbs.sessions import SESSION_S
+from postroad.verbs.tokens import check_one_tenant, is_one_tenant
 from postroad.version import VERSION
 
 HTML: Final = "text/html; charset=utf-8"
@@ -122,9 +123,9 @@ class Dashboard:
             raise Unauthorized("log in first")
         request.headers["authorization"] = f"Bearer {session}"
         who = await self._context.access.identify(request)
-        tenant = given.get(guarding.cookie_name(request, guarding.TENANT), "")
-        if tenant and who.every_tenant:
-            request.headers["postroad-tenant"] = unquote(tenant)
+        tenant = unquote(given.get(guarding.cookie_name(request, guarding.TENANT), ""))
+        if who.every_tenant and is_one_tenant(tenant):  # else the cookie is ignored
+            request.headers["postroad-tenant"] = tenant
         await self._context.access.check(request, Scope.read)
 
     def _view(
@@ -180,7 +181,9 @@ class Dashboard:
             gone = guarding.cookie(request, guarding.SESSION, "", 0)
             return _go(LOGIN, {"set-cookie": gone, "clear-site-data": '"cache", "storage"'})
         if path == "/tenant":
-            chosen = quote(form.one("tenant"), safe="")
+            chosen = form.one("tenant").strip()
+            if chosen:
+                check_one_tenant(chosen)
             kept = guarding.cookie(request, guarding.TENANT, chosen, SESSION_S if chosen else 0)
             return _go("/", {"set-cookie": kept})
         if path == "/theme":

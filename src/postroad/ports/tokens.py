@@ -20,8 +20,9 @@ class Tokens(Protocol):
     ) -> list[Token]:
         """List a tenant's tokens of a kind, or those of all tenants (None), the oldest first."""
 
-    async def token_drop(self, tenant: str | None, identity: str) -> bool:
-        """Delete a token; False when there is none of that id, or it is another tenant's."""
+    async def token_drop(self, tenant: str | None, identity: str, kind: TokenKind) -> bool:
+        """Delete a token; False when there is none of that id and kind, or it is another
+        tenant's."""
 
     async def token_exchange(
         self, identity: str, digest: bytes, fresh: bytes, kind: TokenKind

@@ -48,9 +48,9 @@ class TokenTable(Statements):
         """A tenant's tokens of a kind, or those of all tenants."""
         return [_token(row) for row in await self.select("tokens", "token_page", tenant, kind)]
 
-    async def token_drop(self, tenant: str | None, identity: str) -> bool:
+    async def token_drop(self, tenant: str | None, identity: str, kind: TokenKind) -> bool:
         """Delete it."""
-        return await self.changes("tokens", "token_delete", tenant, identity)
+        return await self.changes("tokens", "token_delete", tenant, identity, kind)
 
     async def token_exchange(
         self, identity: str, digest: bytes, fresh: bytes, kind: TokenKind

@@ -143,6 +143,7 @@ class PortalAdmin:
 
     async def revoke(self, id: str, *, tenant: str | None = None) -> None:  # noqa: A002
         """Revoke a link, opened or not: its page can do nothing more."""
-        found = await self.find(id)
-        if found is None or not await self._store.token_drop(tenant, id):
-            raise UnknownToken(f"there is no link {id!r}: see `postroad portal list`")
+        for kind in KINDS:  # as it is opened: a link that is opened in between is found too
+            if await self._store.token_drop(tenant, id, kind):
+                return
+        raise UnknownToken(f"there is no link {id!r}: see `postroad portal list`")

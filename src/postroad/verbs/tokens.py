@@ -86,7 +86,7 @@ class TokenAdmin:
 
     async def revoke(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> None:  # noqa: A002
         """Revoke a token: it is refused from now on."""
-        if not await self._store.token_drop(tenant, id):
+        if not await self._store.token_drop(tenant, id, TokenKind.program):
             raise UnknownToken(f"there is no token {id!r}: see `postroad token list`")
 
     async def who(self, text: str) -> Caller | None:
@@ -159,3 +159,19 @@ def check_tenant(tenant: str) -> None:
     plain = tenant.isascii() and tenant.replace("-", "").replace("_", "").replace(".", "").isalnum()
     if tenant != EVERY_TENANT and (not plain or len(tenant) > 100):
         raise BadInput(f"tenant {tenant!r}: give letters, digits, '-', '_' and '.', at most 100")
+
+
+def check_one_tenant(tenant: str) -> None:
+    """Raise BadInput if this cannot be the name of one tenant."""
+    check_tenant(tenant)
+    if tenant == EVERY_TENANT:
+        raise BadInput("the tenant '*' is every tenant: name one")
+
+
+def is_one_tenant(tenant: str) -> bool:
+    """Whether this can be the name of one tenant."""
+    try:
+        check_one_tenant(tenant)
+    except BadInput:
+        return False
+    return True

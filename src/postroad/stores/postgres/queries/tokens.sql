@@ -15,8 +15,8 @@ select id, tenant, name, scopes, created_at, expires_at, role, kind, makes_until
  where ($1::text is null or tenant = $1) and kind = $2 order by created_at, id
 
 -- name: token_delete
--- Delete an access token.
-delete from postroad.token where id = $2 and ($1::text is null or tenant = $1) returning 1
+-- Delete an access token of a kind.
+delete from postroad.token where id = $2 and kind = $3 and ($1::text is null or tenant = $1) returning 1
 
 -- name: token_exchange
 -- Give a token another secret and kind, if it still has the one it is exchanged for.
