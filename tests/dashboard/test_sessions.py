@@ -171,10 +171,28 @@ async def test_wrong_logins_are_slowed_down(stand: PageStand) -> None:
     assert found[10:] == [429, 429]
 
 
+async def test_the_open_pages_of_an_ended_session_lock_nobody_out(stand: PageStand) -> None:
+    await stand.login()
+    (session,) = await stand.road.sessions.list()
+    await stand.say("DELETE", f"/v1/sessions/{session.id}")
+    assert [(await stand.get("/queues")).status for _ in range(12)] == [303] * 12
+    await stand.login()
+    assert (await stand.get("/queues")).status == 200
+
+
 async def test_who_logged_in_and_what_they_did_is_in_the_audit_log(stand: PageStand) -> None:
     await stand.login()
     await stand.send("good")
     await stand.post("/queues/pause", queue="good")
     lines = (await stand.say("GET", "/v1/audit")).json()["lines"]
     assert [line["verb"] for line in lines[:2]] == ["pause_queue", "session_open"]
-    assert (lines[0]["name"], lines[0]["address"]) == ("Ada", "127.0.0.1")
+    (session,) = await stand.road.sessions.list()
+    for line in lines[:2]:
+        assert (line["name"], line["address"]) == ("Ada", "127.0.0.1")
+        assert (line["actor"], line["tenant"]) == (session.id, "default")
+
+
+async def test_wrong_codes_of_strangers_leave_no_line_in_the_audit_log(stand: PageStand) -> None:
+    before = (await stand.say("GET", "/v1/audit")).json()["lines"]
+    assert (await stand.post("/login", code="prt_wrong")).status == 401
+    assert (await stand.say("GET", "/v1/audit")).json()["lines"] == before

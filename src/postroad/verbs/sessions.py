@@ -82,7 +82,7 @@ class SessionAdmin:
         if not await self._store.token_drop(None, found.id, TokenKind.login):  # another was first
             raise Unauthorized(LINK_GONE)
         whose = (found.name, found.tenant, found.role, found.makes_until_ms)
-        return await self._add(TokenKind.session, *whose)
+        return await self._add(TokenKind.session, *whose, found.id)
 
     async def list(self, *, tenant: str | None = None) -> list[Token]:
         """The sessions that are open for a tenant, or for all of them (None)."""
@@ -96,12 +96,19 @@ class SessionAdmin:
             raise UnknownToken(f"there is no session {id!r}: see `postroad session list`")
 
     async def _add(
-        self, kind: TokenKind, name: str, tenant: str, role: Role | None, makes_until_ms: int | None
+        self,
+        kind: TokenKind,
+        name: str,
+        tenant: str,
+        role: Role | None,
+        makes_until_ms: int | None,
+        id: str = "",  # noqa: A002
     ) -> NewToken:
+        """A session has the id of its link: one actor in the audit log."""
         now_ms = self._clock.now_ms()
         lasts_s = LOGIN_S if kind is TokenKind.login else SESSION_S
         token = Token(
-            secret_bytes(4).hex(),
+            id or secret_bytes(4).hex(),
             tenant,
             name,
             SCOPES_OF[role or Role.admin],

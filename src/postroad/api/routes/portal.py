@@ -4,12 +4,12 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct, structs
 
+from postroad.api.links import open_link
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
-from postroad.model.networks import network
 from postroad.model.portal import MINUTES_MAX, ORIGINS_MAX, PortalLink, PortalRight, PortalTheme
 from postroad.model.texts import Name
-from postroad.model.tokens import Caller, Scope
+from postroad.model.tokens import Scope
 from postroad.verbs.portal import NewPortalLink
 from postroad.verbs.tokens import NewToken
 
@@ -46,14 +46,7 @@ async def portal_link(request: Request, asked: PortalRequest) -> NewPortalLink:
 @give("/v1/portal-sessions", scope=None, status=201)
 async def portal_open(request: Request, asked: PortalCode) -> NewToken:
     """Exchange the code of a link for a token, which does what the link allows until it ends."""
-    here, address = request.context, request.client[0] if request.client else ""
-    here.login_tries.count(network(address))
-    return await here.audit.around(
-        Caller("", frozenset(), "", name="a link to the portal"),
-        "portal_open",
-        {"address": address},
-        here.road.portal.open(asked.code),
-    )
+    return await open_link(request, "portal_open", asked.code, request.road.portal.open)
 
 
 @fetch("/v1/portal-links", scope=Scope.admin)
