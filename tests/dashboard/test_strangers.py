@@ -30,6 +30,8 @@ def plant(place: Site) -> None:
         )
         place.ask("POST", "/v1/logins", {"name": vector[:150]})
         place.ask("POST", "/v1/limits", {"name": vector[:90], "lanes": "smtp:*", "rate": "1/s"})
+        timed = {"name": vector[:90], "queue": "later", "body": vector, "every": 86_400}
+        place.ask("POST", "/v1/timetables", timed)
 
 
 def pages_of(place: Site, path: str) -> Iterator[str]:
@@ -53,6 +55,7 @@ def test_no_text_runs_as_code_on_any_page(browser: Browser, tmp_path: Path) -> N
         with seen(browser, place) as (page, _):
             place.login(page, name=VECTORS[3])
             paths = ["/", "/queues", "/lanes", "/endpoints", "/access", "/limits", "/system"]
+            paths += ["/timetables", f"/timetable?{urlencode({'name': NAMED[0][:90]})}"]
             paths += [*pages_of(place, "messages"), *pages_of(place, "dead"), f"/messages/{number}"]
             for path in paths:
                 page.goto(place.url + path)

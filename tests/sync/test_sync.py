@@ -77,7 +77,10 @@ def test_the_dead_set_and_the_controls(road: Postroad) -> None:
         assert road.cancel_all("picky").cancelled == 1
 
 
-INSIDE = {f"CredentialAdmin.{name}" for name in ("channel", "get", "session", "usable")}
+INSIDE = {
+    f"CredentialAdmin.{name}"
+    for name in ("channel", "get", "route", "session", "session_for", "site_sessions", "usable")
+}
 """Verbs that the road itself calls, or its API."""
 
 
