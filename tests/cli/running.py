@@ -17,7 +17,7 @@ from postroad.cli.root import app
 from tests.servers.door import Door, door_of
 
 PROGRAM = (sys.executable, "-m", "postroad")
-WAIT_S = 60.0
+WAIT_S = 120.0
 UP = ("up", "--app", "tasks:road", "--listen", "127.0.0.1:0", "--dsn", "sqlite:///road/road.db")
 TASKS = """
 import asyncio
