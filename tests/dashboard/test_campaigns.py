@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaigns.provider import Provider
+from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import LOCAL, numbers, prepare, reaches
 from tests.dashboard.stand import PageStand
 from tests.dashboard.test_actions import act
@@ -92,3 +92,22 @@ async def test_a_file_is_given_to_a_session_alone_and_of_its_own_tenant(
     await stand.login(role="read")
     assert (await stand.get(path)).status == 200
     assert b"Stop" not in (await stand.get("/campaigns")).content
+
+
+async def test_a_draft_is_made_given_recipients_previewed_tried_and_estimated(
+    stand: PageStand, provider: Provider
+) -> None:
+    await stand.login()
+    await stand.road.credentials.put("main", provider.spec(price=0.05), TOKEN)
+    given = {"name": "new", "credential": "main", "template": "Hi {{ name }}"}
+    assert "is a draft" in await act(stand, "/campaigns/create", **given)
+    csv = "recipient,name\n+16000000001,<b>Ann</b>\n+16000000002,Bob\n"
+    assert "2 recipients" in await act(stand, "/campaigns/import", name="new", csv=csv)
+    assert b"Hi &lt;b&gt;Ann&lt;/b&gt;" in (await stand.get("/campaign?name=new")).content
+    assert b"Hi Bob" in (await stand.get("/campaign?name=new&row=2")).content
+    assert "price 0.1" in await act(stand, "/campaigns/estimate", name="new")
+    said = await act(stand, "/campaigns/test", name="new", to="+6591234567", row="2")
+    assert "was sent" in said
+    frame = await stand.get("/campaigns/html?name=new&row=1")
+    assert frame.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert "script-src" not in frame.headers["content-security-policy"]

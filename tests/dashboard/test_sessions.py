@@ -171,6 +171,15 @@ async def test_wrong_logins_are_slowed_down(stand: PageStand) -> None:
     assert found[10:] == [429, 429]
 
 
+async def test_the_open_pages_of_an_ended_session_lock_nobody_out(stand: PageStand) -> None:
+    await stand.login()
+    (session,) = await stand.road.sessions.list()
+    await stand.say("DELETE", f"/v1/sessions/{session.id}")
+    assert [(await stand.get("/queues")).status for _ in range(12)] == [303] * 12
+    await stand.login()
+    assert (await stand.get("/queues")).status == 200
+
+
 async def test_who_logged_in_and_what_they_did_is_in_the_audit_log(stand: PageStand) -> None:
     await stand.login()
     await stand.send("good")

@@ -22,10 +22,12 @@ KNOWN_S: Final = 2.0
 KNOWN_MAX: Final = 10_000
 WRONG_MAX: Final = 10
 WRONG_S: Final = 60.0
-"""After so many wrong tokens a minute from one address, no unknown token of it is looked up."""
+"""After so many wrong tokens a minute from one address, no unknown token of it is looked up. The
+same one again counts once: the open pages of a session that has ended are no guesses."""
 TENANT_HEADER: Final = "postroad-tenant"
 USER_HEADER: Final = "postroad-user"
 """The number and name of the user who runs a command; heeded with the local token only."""
+NOT_KNOWN: Final = "this access token is not known: mistyped, revoked or out of date"
 LOCAL: Final = "local"
 WINDOW: Final = "window"
 """The actors in the audit log: a command that opened the store itself, and whoever asks over the
@@ -43,7 +45,7 @@ class Access:
         self._origins = frozenset(origins)
         self._hosts = hosts
         self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
-        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+        self._wrong: OrderedDict[str, dict[bytes, float]] = OrderedDict()
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
         self._local = digest(self.local)
 
@@ -95,12 +97,12 @@ class Access:
             return known[1]
         address = network(asker.client[0]) if asker.client else ""
         if known is None:
-            self._check_wrong_tokens(address, now_s)
+            self._check_wrong_tokens(address, key, now_s)
         found = await self._tokens.who(text)
         if found is None:
             self._known.pop(key, None)
-            self._note_wrong(address, now_s)
-            raise Unauthorized("this access token is not known: mistyped, revoked or out of date")
+            self._note_wrong(address, key, now_s)
+            raise Unauthorized(NOT_KNOWN)
         self._known[key] = (now_s, found)
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
@@ -115,16 +117,24 @@ class Access:
     def _is_over(self, found: Caller) -> bool:
         return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()
 
-    def _check_wrong_tokens(self, address: str, now_s: float) -> None:
-        recent = [at for at in self._wrong.get(address, ()) if now_s - at < WRONG_S]
+    def _check_wrong_tokens(self, address: str, key: bytes, now_s: float) -> None:
+        recent = self._recently_wrong(address, now_s)
+        if key in recent:
+            raise Unauthorized(NOT_KNOWN)
         if len(recent) >= WRONG_MAX:
             raise TooManyTries("too many wrong access tokens from your address: wait a minute")
 
-    def _note_wrong(self, address: str, now_s: float) -> None:
-        recent = [at for at in self._wrong.pop(address, ()) if now_s - at < WRONG_S]
-        self._wrong[address] = [*recent, now_s]
+    def _note_wrong(self, address: str, key: bytes, now_s: float) -> None:
+        recent = self._recently_wrong(address, now_s)
+        self._wrong.pop(address, None)
+        self._wrong[address] = recent | {key: now_s}
         while len(self._wrong) > KNOWN_MAX:
             self._wrong.popitem(last=False)
+
+    def _recently_wrong(self, address: str, now_s: float) -> dict[bytes, float]:
+        """The hashes of an address's wrong tokens, and when each was looked up."""
+        seen = self._wrong.get(address, {})
+        return {key: at for key, at in seen.items() if now_s - at < WRONG_S}
 
     def _for_tenant(self, found: Caller, tenant: str | None) -> Caller:
         if tenant is None or tenant == found.tenant:

@@ -277,4 +277,6 @@ def _html(request: Request, template: str, status: int, **shown: Any) -> Respons
 
 
 def _failed(request: Request, told: Problem) -> Response[Any]:
+    if FETCH in request.headers:
+        return Response({"notice": told.detail, "bad": True, "go": ""}, told.status)
     return _html(request, "failed.html", told.status, problem=told)

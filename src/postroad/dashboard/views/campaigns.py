@@ -2,26 +2,14 @@
 
 from typing import Any, Final
 
-from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage, refusal
+from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
 from postroad.dashboard.passing import PassOn
 from postroad.dashboard.rendering import plural
-from postroad.remote.api_request import part
+from postroad.dashboard.views import campaign_drafts as drafts
+from postroad.dashboard.views.campaign_drafts import PATH, named, one
 
-PATH: Final = "/v1/campaigns"
 PAGE_ROWS: Final = 50
 STATES: Final = ("unsent", "sent", "failed", "uncertain", "suppressed")
-
-
-def one(name: str) -> str:
-    """The path of a campaign in the API."""
-    return f"{PATH}/{part(name)}"
-
-
-def named(view: PageView) -> str:
-    """The path of the campaign that the address names."""
-    if not (name := view.query.get("name", "")):
-        raise refusal("the address names no campaign: choose one from the list")
-    return one(name)
 
 
 async def _table(view: PageView) -> dict[str, Any]:
@@ -107,7 +95,7 @@ PAGE: Final = WebPage(
     "campaigns",
     "/campaigns",
     "Campaigns",
-    regions=(Region("table", _table),),
+    regions=(Region("table", _table), Region("create", drafts.offer)),
     actions={
         "/campaigns/start": _start,
         "/campaigns/stop": _stop,
@@ -117,13 +105,21 @@ PAGE: Final = WebPage(
         "/campaigns/delete": _delete,
         "/campaigns/settle": _settle,
         "/campaigns/lookup": _lookup,
+        "/campaigns/create": drafts.create,
+        "/campaigns/import": drafts.import_text,
+        "/campaigns/test": drafts.test_send,
+        "/campaigns/estimate": drafts.estimate,
     },
-    files={"/campaigns/export": _export},
+    files={"/campaigns/export": _export, "/campaigns/html": drafts.show_html},
     group="Send",
 )
 ONE: Final = WebPage(
     "campaigns_one",
     "/campaign",
     "Campaign",
-    regions=(Region("story", _story), Region("recipients", _recipients)),
+    regions=(
+        Region("story", _story),
+        Region("draft", drafts.preview),
+        Region("recipients", _recipients),
+    ),
 )
