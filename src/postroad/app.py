@@ -54,6 +54,7 @@ from postroad.verbs.mailboxes import MailboxAdmin, hub_transport
 from postroad.verbs.messages import Messages
 from postroad.verbs.own_keys import own_keys
 from postroad.verbs.parts import Parts
+from postroad.verbs.portal import PortalAdmin
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import G, Registry
@@ -110,6 +111,7 @@ class Postroad:
     rules = VerbGroup(RuleAdmin)
     tokens = VerbGroup(TokenAdmin)
     sessions = VerbGroup(SessionAdmin)
+    portal = VerbGroup(PortalAdmin)
     tenants = VerbGroup(TenantAdmin)
     audit = VerbGroup(AuditVerbs)
     privacy = VerbGroup(PrivacyVerbs)
@@ -195,13 +197,11 @@ class Postroad:
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
         self.sessions = SessionAdmin(store, store.clock)
-        self.tokens, self.attachments = (
-            TokenAdmin(store, store.clock),
-            Attachments(store, allowance),
-        )
+        self.tokens = TokenAdmin(store, store.clock)
+        self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
+        self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
-        self.dead = DeadMessages(store, redaction)
         erasing, self.transform = ErasureWork(store, log), own.transform
         self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction)
         self.tenants = TenantAdmin(store, erasing, self.settings.tenants, log)

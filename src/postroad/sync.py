@@ -44,6 +44,7 @@ from postroad.verbs.blocking import (
     BlockingLimits,
     BlockingMailboxes,
     BlockingMessages,
+    BlockingPortal,
     BlockingPrivacy,
     BlockingReplays,
     BlockingRollups,
@@ -108,6 +109,7 @@ class Face(ABC):
     rules = VerbGroup(BlockingRules)
     tokens = VerbGroup(BlockingTokens)
     sessions = VerbGroup(BlockingSessions)
+    portal = VerbGroup(BlockingPortal)
     tenants = VerbGroup(BlockingTenants)
     audit = VerbGroup(BlockingAudit)
     privacy = VerbGroup(BlockingPrivacy)

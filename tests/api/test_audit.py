@@ -59,6 +59,16 @@ async def test_counts_are_noted_for_answers_in_one_piece_and_in_steps(stand: Sta
     assert (second["verb"], second["count"], second["outcome"]) == ("dead_replay", 2, "done")
 
 
+async def test_a_line_shows_what_was_given_and_nothing_of_what_was_not(stand: Stand) -> None:
+    times = {"name": "nightly", "queue": "good", "body": 1, "cron": "0 3 * * *"}
+    assert (await stand.say("POST", "/v1/timetables", times)).status == 201
+    other = {"every": 60, "missed": "skip"}
+    assert (await stand.say("PATCH", "/v1/timetables/nightly", other)).status == 200
+    changed, made = await lines(stand)
+    assert made["what"] == {"name": "nightly", "queue": "good", "cron": "0 3 * * *"}
+    assert changed["what"] == {"name": "nightly", "every": "60.0", "missed": "skip"}
+
+
 async def test_the_line_is_there_before_the_change(
     stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +112,7 @@ async def test_every_route_that_changes_something_is_audited() -> None:
     plain = {route.path for route in ROUTES if route.method != "GET" and not route.changes}
     callbacks = {"/v1/callbacks/{key}", "/v1/callbacks/{owner}/{name}"}
     acks = {"/v1/endpoints/{id}/ack"}
-    people = {"/v1/sessions", "/v1/logout"}  # the first writes a line of its own
+    people = {"/v1/sessions", "/v1/portal-sessions", "/v1/logout"}  # write lines of their own
     sends = {"/v1/batches", "/v1/messages", "/v1/messages:batch", "/v1/events"}
     assert plain == {*sends, *acks, *callbacks, *people, "/unsubscribe"}
 

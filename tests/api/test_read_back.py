@@ -149,6 +149,7 @@ DO = (
     "/v1/messages:send-again", "/v1/suppressions:export", "/v1/messages:settle",
     "/v1/batches", "/v1/replays", "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
     "/v1/endpoints/{id}/ack", "/v1/logins", "/v1/sessions",
+    "/v1/portal-links", "/v1/portal-sessions",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
 ACCESS = {"auth", "tls", "shape", "transform"}

@@ -140,6 +140,7 @@ PUBLIC = {
     "POST /v1/callbacks/{key}",
     "POST /v1/callbacks/{owner}/{name}",
     "POST /v1/sessions",
+    "POST /v1/portal-sessions",
 }
 """Routes that ask for no token; what they tell or take is meant for strangers."""
 

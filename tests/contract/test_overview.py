@@ -3,14 +3,16 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from postroad.model.block import Block, BlockKind, disabled
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Lane, Queue
 from postroad.model.overview import MessageCount
+from postroad.model.portal import PortalLink, PortalRight
 from postroad.model.record import QueueChange
 from postroad.model.states import DeadReason, State
-from postroad.model.tokens import Scope, Token
+from postroad.model.tokens import Scope, Token, TokenKind
 from tests.contract.bench import Bench
 from tests.contract.holding import all_held
 
@@ -128,7 +130,30 @@ async def test_a_token_is_kept_found_and_dropped_by_its_own_tenant(bench: Bench)
     assert await store.token_find("nothing") is None
     assert await store.token_page(None) == [token, ending]
     assert await store.token_page("b") == [ending]
-    assert not await store.token_drop("b", "abcd1234")
-    assert await store.token_drop("a", "abcd1234")
-    assert not await store.token_drop(None, "abcd1234")
+    assert not await store.token_drop("b", "abcd1234", TokenKind.program)
+    assert not await store.token_drop("a", "abcd1234", TokenKind.session)
+    assert await store.token_drop("a", "abcd1234", TokenKind.program)
+    assert not await store.token_drop(None, "abcd1234", TokenKind.program)
     assert await store.token_page(None) == [ending]
+
+
+async def test_a_portal_link_keeps_its_terms_and_is_exchanged_once(bench: Bench) -> None:
+    store = bench.store
+    link = PortalLink(
+        *("abcd1236", "a", "portal", (Scope.read,), bench.now_ms, bench.at(60)),
+        kind=TokenKind.portal_link,
+        allow=(PortalRight.secrets,),
+        origins=("https://app.example.com",),
+        title="Shop",
+    )
+    await store.token_add(link, b"x" * 32)
+    assert await store.token_find(link.id) == (link, b"x" * 32)
+    exchange = store.token_exchange
+    assert not await exchange(link.id, b"z" * 32, b"y" * 32, TokenKind.portal)
+    assert await exchange(link.id, b"x" * 32, b"y" * 32, TokenKind.portal)
+    assert not await exchange(link.id, b"x" * 32, b"w" * 32, TokenKind.portal)
+    opened = replace(link, kind=TokenKind.portal)
+    assert await store.token_find(link.id) == (opened, b"y" * 32)
+    assert await store.token_page("a", TokenKind.portal) == [opened]
+    await store.token_sweep(bench.at(61))
+    assert await store.token_find(link.id) is None

@@ -22,8 +22,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return run_opened(pyfuncitem, PageStand)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One for all tests of a process: it takes a second to start."""
+    """One for the tests of a file: it takes a second to start. Its event loop runs until it is
+    closed, and a test of another file that is a coroutine could not run beside it."""
     with chromium() as found:
         yield found

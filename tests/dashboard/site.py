@@ -45,7 +45,15 @@ class Site:
         self.folder = folder
         self.url = f"http://127.0.0.1:{port}"
         where = ("--listen", f"127.0.0.1:{port}", "--dsn", "sqlite:///road/road.db")
-        self.words = ("up", "--app", "tasks:road", *where, "--set", "hub_listen=127.0.0.1:0", *more)
+        self.words: tuple[str, ...] = (
+            "up",
+            "--app",
+            "tasks:road",
+            *where,
+            "--set",
+            "hub_listen=127.0.0.1:0",
+            *more,
+        )
         (folder / "tasks.py").write_text(tasks)
 
     @contextmanager
@@ -65,6 +73,11 @@ class Site:
     def ask(self, method: str, path: str, data: object = None) -> Any:
         return asked(f"sqlite:///{self.folder}/road/road.db", method, path, data)
 
+    def ask_as(self, tenant: str, method: str, path: str, data: object = None) -> Any:
+        """Ask for a tenant."""
+        dsn = f"sqlite:///{self.folder}/road/road.db"
+        return asked(dsn, method, path, data, {"postroad-tenant": tenant})
+
     def send(self, queue: str, body: object = 1, **more: object) -> str:
         return str(self.ask("POST", "/v1/messages", {"queue": queue, "body": body, **more})["id"])
 
@@ -80,7 +93,7 @@ class Watched:
     """What a page must not do: errors on the console (a breach of the policy is one), requests to
     elsewhere."""
 
-    def __init__(self, page: Page, own: str) -> None:
+    def __init__(self, page: Page, own: tuple[str, ...]) -> None:
         self.wrong: list[str] = []
         self.away = False
         """The server is away on purpose: that is told on the console."""
@@ -93,18 +106,21 @@ class Watched:
         if kind == "error" and not self.away:
             self.wrong.append(f"console: {text}")
 
-    def _ask(self, url: str, own: str) -> None:
-        if not url.startswith((own, "data:")):
+    def _ask(self, url: str, own: tuple[str, ...]) -> None:
+        if not url.startswith((*own, "data:")):
             self.wrong.append(f"asked {url}")
 
 
 @contextmanager
-def seen(browser: Browser, site: Site, **options: Any) -> Iterator[tuple[Page, Watched]]:
-    """A page in a browser context of its own; at the end nothing may have been wrong."""
+def seen(
+    browser: Browser, site: Site, own: tuple[str, ...] = (), **options: Any
+) -> Iterator[tuple[Page, Watched]]:
+    """A page in a browser context of its own; at the end nothing may have been wrong. `own` are
+    addresses beside the site's that it may ask."""
     context: BrowserContext = browser.new_context(**options)
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
-    watched = Watched(page, site.url)
+    watched = Watched(page, (site.url, *own))
     try:
         yield page, watched
         assert watched.wrong == []

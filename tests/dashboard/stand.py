@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from postroad.api.in_process import ask
 from postroad.config import Settings
-from postroad.dashboard.application import Dashboard
+from postroad.dashboard.portal.application import Portal
 from postroad.remote.api_request import ApiAnswer, ApiRequest
 from tests.api.stand import Stand
 
@@ -25,7 +25,7 @@ class PageStand(Stand):
     async def __aenter__(self) -> Self:
         await super().__aenter__()
         self.context.url = f"http://{HOST}"
-        self.pages = Dashboard(self.app)
+        self.pages = Portal(self.app)
         return self
 
     async def login(self, **options: Any) -> ApiAnswer:

@@ -1,10 +1,11 @@
 """Who may look: login links, sessions, and forms that come from elsewhere."""
 
 import asyncio
+from urllib.parse import quote
 
 import pytest
 
-from postroad.model.errors import Unauthorized
+from postroad.model.errors import Unauthorized, UnknownToken
 from postroad.verbs.sessions import LOGIN_S, SESSION_S
 from tests.dashboard.stand import HOST, PageStand
 
@@ -86,6 +87,33 @@ async def test_a_session_of_one_tenant_sees_no_other(stand: PageStand) -> None:
     assert b"good" in (await stand.get("/queues")).content
 
 
+@pytest.mark.parametrize("name", ["acme corp", "*", "ä", "a" * 101])
+async def test_a_mistyped_tenant_locks_nobody_out(stand: PageStand, name: str) -> None:
+    await stand.login()
+    refused = await stand.post("/tenant", tenant=name)
+    assert refused.status == 400
+    assert (await stand.get("/queues")).status == 200
+    stand.cookies["postroad_tenant_8600"] = quote(name)  # one that was kept before
+    assert (await stand.get("/queues")).status == 200
+    assert (await stand.post("/tenant", tenant="acme")).status == 303
+    assert b'value="acme"' in (await stand.get("/queues")).content
+
+
+async def test_sessions_and_tokens_of_programs_are_ended_each_by_its_own_verb(
+    stand: PageStand,
+) -> None:
+    road, kept = stand.road, await stand.road.tokens.make("a program")
+    assert (await stand.say("POST", "/v1/logout", token=kept.secret)).status == 404
+    with pytest.raises(UnknownToken, match="no session"):
+        await road.sessions.end(kept.token.id)
+    assert kept.token in await road.tokens.list()
+    await stand.login()
+    (session,) = await road.sessions.list()
+    with pytest.raises(UnknownToken, match="no token"):
+        await road.tokens.revoke(session.id, tenant=None)
+    assert await road.sessions.list() == [session]
+
+
 async def test_nobody_gives_more_than_he_has(stand: PageStand) -> None:
     weak = await stand.road.tokens.make("weak", scopes=["admin", "read"])
     asked = {"name": "x", "role": "operate"}
@@ -95,6 +123,21 @@ async def test_nobody_gives_more_than_he_has(stand: PageStand) -> None:
     made = await stand.say("POST", "/v1/logins", asked)
     assert made.status == 201
     assert made.json()["url"].startswith(f"http://{HOST}/login?code=prt_")
+
+
+async def test_what_a_session_makes_ends_with_the_token_that_let_the_person_in(
+    stand: PageStand,
+) -> None:
+    brief = await stand.road.tokens.make("brief", tenant="*", lasts_s=SESSION_S + 3_600)
+    secret, more = brief.secret, {"name": "more", "everywhere": True}
+    for _ in range(2):  # also the session of a session
+        link = await stand.say("POST", "/v1/logins", {"name": "Ada"}, token=secret)
+        code = {"code": link.json()["path"].partition("=")[2]}
+        secret = (await stand.say("POST", "/v1/sessions", code, token="")).json()["secret"]
+        made = await stand.say("POST", "/v1/tokens", more, token=secret)
+        assert made.json()["token"]["expires_at_ms"] == brief.token.expires_at_ms
+        late = await stand.say("POST", "/v1/tokens", more | {"lasts_s": 90_000}, token=secret)
+        assert late.status == 403
 
 
 @pytest.mark.parametrize(
@@ -128,10 +171,28 @@ async def test_wrong_logins_are_slowed_down(stand: PageStand) -> None:
     assert found[10:] == [429, 429]
 
 
+async def test_the_open_pages_of_an_ended_session_lock_nobody_out(stand: PageStand) -> None:
+    await stand.login()
+    (session,) = await stand.road.sessions.list()
+    await stand.say("DELETE", f"/v1/sessions/{session.id}")
+    assert [(await stand.get("/queues")).status for _ in range(12)] == [303] * 12
+    await stand.login()
+    assert (await stand.get("/queues")).status == 200
+
+
 async def test_who_logged_in_and_what_they_did_is_in_the_audit_log(stand: PageStand) -> None:
     await stand.login()
     await stand.send("good")
     await stand.post("/queues/pause", queue="good")
     lines = (await stand.say("GET", "/v1/audit")).json()["lines"]
     assert [line["verb"] for line in lines[:2]] == ["pause_queue", "session_open"]
-    assert (lines[0]["name"], lines[0]["address"]) == ("Ada", "127.0.0.1")
+    (session,) = await stand.road.sessions.list()
+    for line in lines[:2]:
+        assert (line["name"], line["address"]) == ("Ada", "127.0.0.1")
+        assert (line["actor"], line["tenant"]) == (session.id, "default")
+
+
+async def test_wrong_codes_of_strangers_leave_no_line_in_the_audit_log(stand: PageStand) -> None:
+    before = (await stand.say("GET", "/v1/audit")).json()["lines"]
+    assert (await stand.post("/login", code="prt_wrong")).status == 401
+    assert (await stand.say("GET", "/v1/audit")).json()["lines"] == before

@@ -44,6 +44,7 @@ def redacted(data: bytes) -> None:
     REDACTION.body("any", data)
     REDACTION.text("any", data, "said 12345")
     REDACTION.answer("any", data, data)
+    REDACTION.answer("any", data, data[6:-3] + b"c")  # nearly the beginning of what is hidden
 
 
 DOORS = (
@@ -71,6 +72,7 @@ DOORS = (
         shapes={
             "lists": lambda n: b'{"a":' + b"[" * (n // 2) + b"]" * (n // 2) + b"}",
             "items": lambda n: b'{"a":[' + b"12345," * (n // 6) + b"1]}",
+            "one other": lambda n: b'{"a":"' + b"a" * n + b'b"}',
         },
     ),
 )

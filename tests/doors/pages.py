@@ -1,6 +1,7 @@
 """What browsers send to pages: paths, cookies, forms."""
 
 import asyncio
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
@@ -10,6 +11,10 @@ from postroad.api.request import Request
 from postroad.dashboard.application import _form, _own_address
 from postroad.dashboard.guarding import cookies
 from postroad.dashboard.pages import find_page
+from postroad.dashboard.portal.application import _form as portal_form
+from postroad.dashboard.portal.texts import texts_for
+from postroad.model.errors import BadInput
+from postroad.model.portal import check_look, check_origins
 from tests.doors.shape import Door
 
 BARE = (b"", b"")
@@ -39,7 +44,46 @@ def read(data: bytes) -> None:
     text.replace(",", " ").split()
 
 
+def visited(data: bytes) -> None:
+    """As the portal reads what comes with a request."""
+    text = data.decode("latin-1")
+    text.rstrip("/").split("/")
+    texts_for(text)
+
+
+def asked_for(data: bytes) -> None:
+    """As the makers of links name sites and colours."""
+    text = data.decode("latin-1")
+    with suppress(BadInput):
+        check_look("", text, "system")
+    check_origins([text])
+
+
 DOORS = (
+    Door(
+        "a request for the portal",
+        visited,
+        (
+            "dashboard/portal/application.py:Portal",
+            "dashboard/portal/texts.py:texts_for",
+            "dashboard/portal/actions.py:_fields",
+        ),
+        frames=(BARE, (b"/portal/", b""), (b"en;q=", b", de")),
+    ),
+    Door(
+        "the sites and the colour of a portal link",
+        asked_for,
+        ("model/portal.py:ORIGIN", "model/portal.py:COLOUR"),
+        frames=(BARE, (b"https://", b":443"), (b"https://[", b"]"), (b"#", b"")),
+        raises=(BadInput,),
+    ),
+    Door(
+        "a form of the portal",
+        lambda data: asyncio.run(portal_form(asked(data))),
+        ("dashboard/portal/application.py:_form",),
+        frames=(BARE, (b"a=", b"")),
+        raises=(BadRequest,),
+    ),
     Door(
         "a request for a page",
         read,

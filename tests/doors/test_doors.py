@@ -71,6 +71,8 @@ OURS = {
     "api/unsubscribe_page.py:read_words": "a file that the operator wrote",
     "api/port_owner.py:": "/proc, from the kernel",
     "api/routes/campaign_drafts.py:campaign_edit": "fields that its decoder has checked",
+    "dashboard/portal/colours.py:look": "a colour that was checked when its link was made",
+    "dashboard/portal/texts.py:languages": "files that this release ships",
     "dashboard/asking.py:PageApi": "what the API of this process answers",
     "api/in_process.py:ask": "a request that this process makes to itself",
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",

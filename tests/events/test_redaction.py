@@ -109,6 +109,10 @@ def test_the_beginning_of_a_value_at_a_cut_is_hidden() -> None:
         assert rules.text("any", body, cut) == told
     assert rules.text("any", body, "4111-1111-1111 and 4111-") == "… and …"
     assert rules.text("any", body, "") == ""
+    long = "".join(map(str, range(100)))
+    body = msgspec.json.encode({"pin": long})
+    for count in (4, 31, 32, 33, len(long) - 1, len(long)):
+        assert rules.text("any", body, f"no {long[:count]}") == "no …"
 
 
 def test_of_many_values_none_is_told() -> None:

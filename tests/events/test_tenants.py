@@ -43,6 +43,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     code = (await road.sessions.login(HIDDEN, tenant="acme")).code
     session = await road.sessions.open(code)
     file = await road.attachments.put(HIDDEN.encode(), "a.txt", tenant="acme")
+    link = await road.portal.link("acme")
     batch = await road.batch([Send("good", HIDDEN, tenant="acme", delay=3_600)])
     await road.timetables.create(MARK, "good", HIDDEN, every=3_600, tenant="acme")
     return {
@@ -61,6 +62,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
         "/v1/tokens": token.token.id,
         "/v1/tenants": "acme",
         "/v1/sessions": session.token.id,
+        "/v1/portal-links": link.id,
         "/v1/privacy": "1",
         "/v1/attachments": file.id,
         "/v1/event-types": "order.paid",

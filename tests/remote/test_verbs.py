@@ -329,3 +329,18 @@ def test_help_and_types_are_those_of_a_road() -> None:
     local = inspect.signature(DeadMessages.replay)
     assert inspect.signature(type(far.dead).replay) == local
     assert type(far.dead).show.__doc__ == DeadMessages.show.__doc__
+
+
+@pytest.mark.parametrize("how", ["http", "window"])
+async def test_links_to_the_portal_are_made_from_elsewhere(tmp_path: Path, how: str) -> None:
+    async with roads(tmp_path, how) as (road, far, _):
+        site = "https://app.example.com"
+        made = await far.portal.link("acme", minutes=5, allow=("bodies",), origins=(site,))
+        found = await far.portal.find(made.id)
+        assert found is not None
+        assert (found.tenant, found.allow, found.origins) == ("acme", ("bodies",), (site,))
+        opened = await far.portal.open(made.path.partition("#")[2])
+        assert opened.token.id == made.id
+        assert [one.kind for one in await road.portal.list(tenant="acme")] == ["portal"]
+        await far.portal.revoke(made.id)
+        assert await far.portal.find(made.id) is None

@@ -25,12 +25,15 @@ class Door:
         return str(made["secret"])
 
 
-def asked(dsn: str, method: str, path: str, data: object = None) -> Any:
+def asked(
+    dsn: str, method: str, path: str, data: object = None, headers: dict[str, str] | None = None
+) -> Any:
     """What the owner of a road's file answers at its window."""
     line = WindowLine(dsn)
     try:
-        line.request(method, path, json.dumps(data), {"content-type": "application/json"})
-        return json.loads(line.getresponse().read())
+        given = {"content-type": "application/json", **(headers or {})}
+        line.request(method, path, json.dumps(data), given)
+        return json.loads(line.getresponse().read() or b"null")
     finally:
         line.close()
 

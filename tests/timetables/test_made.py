@@ -11,6 +11,7 @@ from postroad.errors import (
     BodyTooLarge,
     Conflict,
     DeclaredInCode,
+    StoreUnavailable,
     TenantFull,
     UnknownTimetable,
 )
@@ -364,5 +365,36 @@ def test_a_queue_that_was_deleted_as_unused_is_made_again_for_the_next_tick() ->
         assert await world.store.find_queue("default", "report") is None
         await asyncio.sleep(HOUR_S)
         assert got == [1, 1]
+
+    simulate(1, story)
+
+
+def test_a_change_that_cannot_settle_what_is_due_changes_nothing() -> None:
+    async def story(world: World) -> None:
+        timetables = world.client.timetables
+        await timetables.create("it", "sim://box/1", 1, cron="0 * * * *")
+        await asyncio.sleep(3 * HOUR_S + 60)
+        faults = iter(["before"])
+        world.store.faults = lambda: next(faults, "")
+        with pytest.raises(StoreUnavailable):
+            await timetables.change("it", cron="30 * * * *")
+        assert (await timetables.show("it")).cron == "0 * * * *"
+        await timetables.change("it", cron="30 * * * *")
+        notes = await world.store.tick_notes("it", 0, 10)
+        assert [note.fate for note in notes] == [Fate.skipped, Fate.skipped, Fate.sent]
+
+    simulate(1, story)
+
+
+def test_a_change_settles_what_is_due_though_its_queue_was_deleted_as_unused() -> None:
+    async def story(world: World) -> None:
+        timetables = world.client.timetables
+        await timetables.create("it", "sim://box/1", 1, cron="0 * * * *")
+        queue = await world.store.find_queue("default", "sim://box/1")
+        assert queue is not None
+        await world.store.write("retain", lambda db: delete_queue(db, queue.id))
+        await asyncio.sleep(HOUR_S + 60)
+        await timetables.change("it", cron="30 * * * *")
+        assert await ticks(world, "it") == [1]
 
     simulate(1, story)

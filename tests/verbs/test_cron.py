@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from postroad import Message, Postroad
+from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
-from postroad.model.ticks import Fate, Schedule
+from postroad.model.ticks import Fate, Schedule, Timetabled
 from postroad.stores.sqlite import ticks as sqlite_ticks
+from postroad.stores.sqlite.collecting import delete_queue
 from postroad.stores.sqlite.database import QUERIES
 from tests.rig.world import World, simulate
 from tests.verbs.ticking import cron_days
@@ -149,6 +151,38 @@ def test_between_ticks_the_store_is_asked_once_an_hour() -> None:
     simulate(5, story)
 
 
+def test_a_ring_opens_only_what_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replays ring for themselves; another timetable costs no write."""
+
+    async def story(world: World) -> None:
+        handled = stay(world, "0 * * * *")
+        world.start("one")
+        await asyncio.sleep(60)
+        opened: list[str] = []
+        real = world.store.open_schedule
+
+        async def opens(declared: Timetabled) -> Schedule | None:
+            opened.append(declared.plan.name)
+            return await real(declared)
+
+        monkeypatch.setattr(world.store, "open_schedule", opens)
+        before = world.store.queries["cron"]
+        await world.store.ring_replays()
+        await asyncio.sleep(60)
+        assert world.store.queries["cron"] == before
+        await world.client.timetables.create("other", "sim://box/1", 1, cron="0 0 * * *")
+        await asyncio.sleep(60)
+        assert opened == []
+        await world.client.timetables.pause("it")
+        await asyncio.sleep(3600)
+        assert (opened, handled) == (["it"], [])
+        await world.client.timetables.resume("it")
+        await asyncio.sleep(3600)
+        assert (opened, len(handled)) == (["it", "it"], 1)
+
+    simulate(12, story)
+
+
 def test_notes_are_forgotten_with_finished_work_and_no_tick_comes_again() -> None:
     """A process that stood still for longer than notes are kept repeats none."""
 
@@ -181,3 +215,94 @@ def test_running_until_idle_sends_what_was_missed() -> None:
             assert len(handled) == 1
 
     simulate(7, story)
+
+
+# What fails at the moment of a tick
+
+
+async def hours(world: World, start_ms: int) -> list[tuple[float, str]]:
+    notes = await world.store.tick_notes("it", 0, 100)
+    return [((note.at_ms - start_ms) / 3_600_000, str(note.fate)) for note in notes]
+
+
+def test_a_tick_at_which_the_store_is_away_comes_when_it_is_back() -> None:
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        handled = stay(world, "0 * * * *")
+        world.start("one")
+        await asyncio.sleep(3599)
+        world.store.faults = lambda: "before"
+        await asyncio.sleep(5)
+        world.store.faults = str
+        await asyncio.sleep(60)
+        assert handled == [start_ms // 1000 + 3600]
+        await asyncio.sleep(3600)
+        assert await hours(world, start_ms) == [(1, "sent"), (2, "sent")]
+
+    simulate(8, story)
+
+
+def test_a_queue_of_ticks_that_was_deleted_as_unused_is_made_again_for_the_next_one() -> None:
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        handled = stay(world, "0 * * * *")
+        world.start("one")
+        await asyncio.sleep(3660)  # its lanes are given back
+        queue = await world.store.find_queue("default", "cron:it")
+        assert queue is not None
+        await world.store.write("retain", lambda db: delete_queue(db, queue.id))
+        assert await world.store.find_queue("default", "cron:it") is None
+        await asyncio.sleep(2 * 3600)
+        assert await hours(world, start_ms) == [(1, "sent"), (2, "sent"), (3, "sent")]
+        assert len(handled) == 3
+
+    simulate(9, story)
+
+
+def test_a_tick_that_is_refused_is_tried_again_and_the_process_goes_on() -> None:
+    """Its queue was deleted, and its tenant has no room for another one at that moment."""
+
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        stay(world, "0 * * * *")
+        one = world.start("one")
+        await asyncio.sleep(60)
+        queue = await world.store.find_queue("default", "cron:it")
+        assert queue is not None
+        await world.client.tenants.limits("default", queues_max=0)
+        await world.store.write("retain", lambda db: delete_queue(db, queue.id))
+        await asyncio.sleep(3600)
+        assert not one.task.done()
+        await world.client.tenants.limits("default", queues_max=10)
+        await asyncio.sleep(120)
+        assert await hours(world, start_ms) == [(1, "sent")]
+
+    simulate(10, story)
+
+
+def test_a_changed_plan_waits_until_the_store_has_settled_the_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The store fails once meanwhile: no tick of the new plan comes for the time of the old one."""
+
+    async def story(world: World) -> None:
+        start_ms = world.clock.now_ms()
+        stay(world, "0 * * * *")
+        world.start("one")
+        await asyncio.sleep(60)
+        await world.stop("one")
+        await asyncio.sleep(3 * 3600)
+        stay(world, "30 * * * *")
+        real = world.store.tick
+
+        async def fails(*_values: Any) -> None:
+            monkeypatch.setattr(world.store, "tick", real)
+            raise StoreUnavailable("simulated")
+
+        monkeypatch.setattr(world.store, "tick", fails)
+        world.start("two")
+        await asyncio.sleep(3600)
+        old = [(1, "skipped"), (2, "skipped"), (3, "sent")]
+        assert await hours(world, start_ms) == [*old, (3.5, "sent")]
+
+    simulate(11, story)

@@ -10,22 +10,24 @@ from postroad.api.hosts import Hosts
 from postroad.api.in_process import IN_PROCESS
 from postroad.api.request import Request
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadInput, Forbidden, TooManyTries, Unauthorized
+from postroad.model.errors import Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
 from postroad.model.tokens import SECRET_BYTES, Caller, Scope, digest, write
 from postroad.ports.clock import Clock
 from postroad.ports.entropy import secret_bytes
-from postroad.verbs.tokens import TokenAdmin, check_tenant
+from postroad.verbs.tokens import TokenAdmin, check_one_tenant
 
 KNOWN_S: Final = 2.0
 """How long a token is cached; a revoked one may work that long in other processes."""
 KNOWN_MAX: Final = 10_000
 WRONG_MAX: Final = 10
 WRONG_S: Final = 60.0
-"""After so many wrong tokens a minute from one address, no unknown token of it is looked up."""
+"""After so many wrong tokens a minute from one address, no unknown token of it is looked up. The
+same one again counts once: the open pages of a session that has ended are no guesses."""
 TENANT_HEADER: Final = "postroad-tenant"
 USER_HEADER: Final = "postroad-user"
 """The number and name of the user who runs a command; heeded with the local token only."""
+NOT_KNOWN: Final = "this access token is not known: mistyped, revoked or out of date"
 LOCAL: Final = "local"
 WINDOW: Final = "window"
 """The actors in the audit log: a command that opened the store itself, and whoever asks over the
@@ -43,13 +45,13 @@ class Access:
         self._origins = frozenset(origins)
         self._hosts = hosts
         self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
-        self._wrong: OrderedDict[str, list[float]] = OrderedDict()
+        self._wrong: OrderedDict[str, dict[bytes, float]] = OrderedDict()
         self.local = write(secret_bytes(4).hex(), secret_bytes(SECRET_BYTES))
         self._local = digest(self.local)
 
-    async def check(self, asker: Request, scope: Scope | None) -> None:
+    async def check(self, asker: Request, scope: Scope | None, operation: str = "") -> None:
         """Refuse a request without what its route needs. Runs before every route; without a scope
-        a route needs no token."""
+        a route needs no token. The name of its `operation` is for tokens that are confined."""
         self._check_host(asker)
         self._check_origin(asker)
         if scope is None:
@@ -58,6 +60,7 @@ class Access:
         if scope not in found.scopes:
             has = ", ".join(sorted(found.scopes))
             raise Forbidden(f"this needs a token with the scope {scope}; yours has: {has}")
+        check_confined(found, operation)
         asker.who = self._for_tenant(found, asker.headers.get(TENANT_HEADER))
 
     def _check_host(self, asker: Request) -> None:
@@ -94,12 +97,12 @@ class Access:
             return known[1]
         address = network(asker.client[0]) if asker.client else ""
         if known is None:
-            self._check_wrong_tokens(address, now_s)
+            self._check_wrong_tokens(address, key, now_s)
         found = await self._tokens.who(text)
         if found is None:
             self._known.pop(key, None)
-            self._note_wrong(address, now_s)
-            raise Unauthorized("this access token is not known: mistyped, revoked or out of date")
+            self._note_wrong(address, key, now_s)
+            raise Unauthorized(NOT_KNOWN)
         self._known[key] = (now_s, found)
         while len(self._known) > KNOWN_MAX:
             self._known.popitem(last=False)
@@ -114,27 +117,39 @@ class Access:
     def _is_over(self, found: Caller) -> bool:
         return found.ends_at_ms is not None and found.ends_at_ms <= self._clock.now_ms()
 
-    def _check_wrong_tokens(self, address: str, now_s: float) -> None:
-        recent = [at for at in self._wrong.get(address, ()) if now_s - at < WRONG_S]
+    def _check_wrong_tokens(self, address: str, key: bytes, now_s: float) -> None:
+        recent = self._recently_wrong(address, now_s)
+        if key in recent:
+            raise Unauthorized(NOT_KNOWN)
         if len(recent) >= WRONG_MAX:
             raise TooManyTries("too many wrong access tokens from your address: wait a minute")
 
-    def _note_wrong(self, address: str, now_s: float) -> None:
-        recent = [at for at in self._wrong.pop(address, ()) if now_s - at < WRONG_S]
-        self._wrong[address] = [*recent, now_s]
+    def _note_wrong(self, address: str, key: bytes, now_s: float) -> None:
+        recent = self._recently_wrong(address, now_s)
+        self._wrong.pop(address, None)
+        self._wrong[address] = recent | {key: now_s}
         while len(self._wrong) > KNOWN_MAX:
             self._wrong.popitem(last=False)
+
+    def _recently_wrong(self, address: str, now_s: float) -> dict[bytes, float]:
+        """The hashes of an address's wrong tokens, and when each was looked up."""
+        seen = self._wrong.get(address, {})
+        return {key: at for key, at in seen.items() if now_s - at < WRONG_S}
 
     def _for_tenant(self, found: Caller, tenant: str | None) -> Caller:
         if tenant is None or tenant == found.tenant:
             return found
         if not found.every_tenant:
             raise Forbidden(f"this token is not for the tenant {tenant!r}")
-        check_tenant(tenant)
-        if tenant == "*":
-            raise BadInput("the tenant '*' is every tenant: name one")
+        check_one_tenant(tenant)
         return structs.replace(found, tenant=tenant)
 
     def forget(self) -> None:
         """Empty the cache: a token was revoked here."""
         self._known.clear()
+
+
+def check_confined(found: Caller, operation: str) -> None:
+    """Refuse what the link of a portal does not allow."""
+    if found.only is not None and operation not in found.only:
+        raise Forbidden(f"your link to the portal does not allow {operation or 'this'}")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from postroad.api import docs_page
+from postroad.api.access import check_confined
 from postroad.api.answering import answer
 from postroad.api.audit import CUT, is_rehearsal
 from postroad.api.context import Context
@@ -38,6 +39,7 @@ from postroad.api.routes import (
     mailboxes,
     messages,
     metrics,
+    portal,
     privacy,
     queues,
     replays,
@@ -120,6 +122,7 @@ ROUTES: Final = (
     *tenants.ROUTES,
     *tokens.ROUTES,
     *sessions.ROUTES,
+    *portal.ROUTES,
     *attachments.ROUTES,
     *audit.ROUTES,
     *privacy.ROUTES,
@@ -173,7 +176,7 @@ class Application:
         scope["path_template"] = next(iter(routes.values())).path
         needed = None if route is None else route.facts.scope
         try:
-            await self.context.access.check(request, needed)
+            await self.context.access.check(request, needed, _operation(route))
         except Forbidden:
             if route is not None and route.changes:
                 await self.context.audit.refused(request, route, values)
@@ -183,6 +186,7 @@ class Application:
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
         if route.facts.any_scope:
             request.who = await self.context.access.identify(request)
+            check_confined(request.who, _operation(route))
         given = await route.arguments(request, values)
         if route.changes and not is_rehearsal(given):
             return await self._change(request, route, given)
@@ -228,6 +232,10 @@ class Application:
         alike = {"raised": type(error).__name__, "method": request.method}
         facts = {"path": request.path, "exc_info": error}
         self._faults.add(self.context.log.error, "request failed", alike, facts.copy)
+
+
+def _operation(route: Route | None) -> str:
+    return route.handler.__name__ if route else ""
 
 
 def _doing(scope: Any) -> str:

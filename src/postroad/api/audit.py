@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from postroad.api.in_process import IN_PROCESS
 from postroad.api.problems import problem
@@ -26,7 +26,9 @@ NAMED: Final = frozenset(
         "cost",
         "count",
         "credential",
+        "cron",
         "do",
+        "every",
         "everywhere",
         "everything",
         "force",
@@ -38,6 +40,7 @@ NAMED: Final = frozenset(
         "lanes",
         "lasts_s",
         "level",
+        "missed",
         "mode",
         "name",
         "order_key",
@@ -105,9 +108,12 @@ class AuditTrail:
         line = self._line(request, route, told(given))
         return OpenLine(self, await self._store.audit_add(line), request, line.what)
 
-    async def around(self, who: Caller, verb: str, what: dict[str, str], work: Awaitable[T]) -> T:
-        """Do a command's work that makes no request, with its line around it."""
-        line = self._new(who, "", verb, what)
+    async def around(
+        self, who: Caller, verb: str, what: dict[str, str], work: Awaitable[T], address: str = ""
+    ) -> T:
+        """Do work with its line around it: that of a command on this machine, which makes no
+        request, or that of somebody at an address."""
+        line = self._new(who, address, verb, what)
         number = await self._store.audit_add(line)
         try:
             said = await work
@@ -218,7 +224,7 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
     for name, value in given.items():
         if isinstance(value, Struct):
             found |= told({one: getattr(value, one) for one in value.__struct_fields__})
-        elif (every or name in NAMED) and value not in (None, "", (), []):
+        elif (every or name in NAMED) and value not in (None, UNSET, "", (), []):
             found[name] = _short(value)
     return found
 

@@ -20,7 +20,7 @@ from postroad.cli.printing import SafeConsole, out, styled
 from postroad.cli.supervised import SupervisedProcess
 from postroad.cli.supervisor import ProcessSupervisor
 from postroad.config import Settings, address, unknown
-from postroad.dashboard.application import Dashboard
+from postroad.dashboard.portal.application import Portal
 from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
@@ -157,7 +157,7 @@ def _server(
 ) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
-    front = Dashboard if role.api else None
+    front = Portal if role.api else None
     return ApiServer(road, settings, delivers=role.delivers, station=station, front=front)
 
 

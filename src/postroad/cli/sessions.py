@@ -31,14 +31,14 @@ def login(
     who = name or user_of(os.geteuid()).split()[-1]
     data = {"name": who, "role": role, "tenant": call.tenant if one else ""}
     said = call.ask("POST", "/v1/logins", data=data)
-    said["url"] = _whole(call, said)
+    said["url"] = whole_address(call, said)
     if call.printed(said):
         return
     out().print(said["url"])
     err().print(f"Open it in a browser before {when(said['ends_at_ms'])}; it works once")
 
 
-def _whole(call: Invocation, said: dict[str, Any]) -> str:
+def whole_address(call: Invocation, said: dict[str, Any]) -> str:
     """The address as this machine reaches it: of the server that was named, or else that which
     answered, or which the settings name."""
     if call.server:

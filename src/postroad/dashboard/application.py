@@ -13,14 +13,16 @@ from postroad.api.routing import nothing_at, read_query
 from postroad.dashboard import guarding
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
-from postroad.dashboard.pages import ACTIONS, PAGES, find_page
+from postroad.dashboard.pages import ACTIONS, FILES, PAGES, find_page
 from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
+from postroad.dashboard.passing import PassOn, pass_on
 from postroad.dashboard.regions import Regions
 from postroad.dashboard.rendering import MEDIA, assets, release, render
 from postroad.model.errors import PostroadError, Unauthorized
 from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.verbs.sessions import SESSION_S
+from postroad.verbs.tokens import check_one_tenant, is_one_tenant
 from postroad.version import VERSION
 
 HTML: Final = "text/html; charset=utf-8"
@@ -55,7 +57,7 @@ class Dashboard:
         raw: str = scope["raw_path"].decode("latin-1")
         path = raw.rstrip("/") or "/"
         found = find_page(path)
-        ours = found is not None or path in OWN
+        ours = found is not None or path in OWN or path in FILES
         if not ours and path not in ACTIONS and not path.startswith(STATIC):
             await self._api(scope, receive, send)
             return
@@ -63,13 +65,16 @@ class Dashboard:
         request.body_bytes_max = FORM_BYTES_MAX
         scope["path_template"] = found[0].path if found else path if ours else "/pages"
         reply = await self._reply(request, path, found)
+        if isinstance(reply, PassOn):
+            await pass_on(self._api, request, reply, scope, receive, send)
+            return
         for name, text in guarding.HEADERS.items():
             reply.headers.setdefault(name, text)
         await self._api.reply(reply, request, send)
 
     async def _reply(
         self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
-    ) -> Response[Any] | Stream:
+    ) -> Response[Any] | Stream | PassOn:
         try:
             await self._context.access.check(request, None)  # host and origin
             if path.startswith(STATIC):
@@ -88,10 +93,14 @@ class Dashboard:
 
     async def _answer(
         self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
-    ) -> Response[Any] | Stream:
+    ) -> Response[Any] | Stream | PassOn:
         await self._identify(request)
         if request.method == "POST":
             guarding.check_own_form(request)
+        if path in FILES:
+            page, give = FILES[path]
+            return await give(self._view(request, page, {}, request.query))
+        if request.method == "POST":
             return await self._act(request, path)
         if request.method not in ("GET", "HEAD"):
             raise MethodNotAllowed(f"{request.method} is not answered here: use GET or POST")
@@ -114,9 +123,9 @@ class Dashboard:
             raise Unauthorized("log in first")
         request.headers["authorization"] = f"Bearer {session}"
         who = await self._context.access.identify(request)
-        tenant = given.get(guarding.cookie_name(request, guarding.TENANT), "")
-        if tenant and who.every_tenant:
-            request.headers["postroad-tenant"] = unquote(tenant)
+        tenant = unquote(given.get(guarding.cookie_name(request, guarding.TENANT), ""))
+        if who.every_tenant and is_one_tenant(tenant):  # else the cookie is ignored
+            request.headers["postroad-tenant"] = tenant
         await self._context.access.check(request, Scope.read)
 
     def _view(
@@ -172,7 +181,9 @@ class Dashboard:
             gone = guarding.cookie(request, guarding.SESSION, "", 0)
             return _go(LOGIN, {"set-cookie": gone, "clear-site-data": '"cache", "storage"'})
         if path == "/tenant":
-            chosen = quote(form.one("tenant"), safe="")
+            chosen = form.one("tenant").strip()
+            if chosen:
+                check_one_tenant(chosen)
             kept = guarding.cookie(request, guarding.TENANT, chosen, SESSION_S if chosen else 0)
             return _go("/", {"set-cookie": kept})
         if path == "/theme":
@@ -266,4 +277,6 @@ def _html(request: Request, template: str, status: int, **shown: Any) -> Respons
 
 
 def _failed(request: Request, told: Problem) -> Response[Any]:
+    if FETCH in request.headers:
+        return Response({"notice": told.detail, "bad": True, "go": ""}, told.status)
     return _html(request, "failed.html", told.status, problem=told)

@@ -3,9 +3,10 @@
 from typing import Final
 from urllib.parse import unquote
 
-from postroad.dashboard.paging import Act, WebPage
+from postroad.dashboard.paging import Act, Give, WebPage
 from postroad.dashboard.views import (
     access,
+    campaigns,
     dead,
     endpoints,
     lanes,
@@ -30,6 +31,8 @@ PAGES: Final[tuple[WebPage, ...]] = (
     dead.PAGE,
     endpoints.PAGE,
     endpoints.ONE,
+    campaigns.PAGE,
+    campaigns.ONE,
     timetables.PAGE,
     timetables.ONE,
     mailboxes.PAGE,
@@ -40,6 +43,9 @@ PAGES: Final[tuple[WebPage, ...]] = (
 """In the order of the menu. A new page is a file in views/ and a folder of templates."""
 ACTIONS: Final[dict[str, tuple[WebPage, Act]]] = {
     path: (page, act) for page in PAGES for path, act in page.actions.items()
+}
+FILES: Final[dict[str, tuple[WebPage, Give]]] = {
+    path: (page, give) for page in PAGES for path, give in page.files.items()
 }
 
 

@@ -1,15 +1,19 @@
 """What a page is: regions that are loaded and shown, and actions of its forms."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from msgspec import Struct
 
 from postroad.api.problems import BadRequest, problem
+from postroad.api.request import Response
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
+from postroad.dashboard.passing import PassOn
 from postroad.model.tokens import Caller, Scope
+
+DIGITS_MAX: Final = 12
 
 
 class PageView(Struct, frozen=True):
@@ -79,6 +83,13 @@ class Form:
             raise BadRequest(f"{name} is empty: fill it in")
         return value
 
+    def number(self, name: str) -> int:
+        """A field that must be a whole number; a refusal if it is none."""
+        text = self.need(name).strip()
+        if not text.isdecimal() or len(text) > DIGITS_MAX:
+            raise refusal(f"{name}: {text[:40]!r} is no whole number: give digits, as 30")
+        return int(text)
+
     def all(self, name: str) -> list[str]:
         """All fields of a name, as of ticked boxes."""
         return [value for key, value in self._pairs if key == name]
@@ -96,6 +107,10 @@ def refusal(text: str) -> ProblemAnswer:
 Act = Callable[[PageView, Form], Awaitable[ActionResult]]
 
 
+Give = Callable[[PageView], Awaitable[Response[Any] | PassOn]]
+"""Answers with a document of its own, or lets the API answer with a file."""
+
+
 class WebPage(Struct, frozen=True):
     """A page: where it is, its regions, and its actions by the path that forms are sent to."""
 
@@ -105,6 +120,8 @@ class WebPage(Struct, frozen=True):
     title: str
     regions: tuple[Region, ...] = ()
     actions: Mapping[str, Act] = {}
+    files: Mapping[str, Give] = {}
+    """What is fetched or sent beside the page, by path."""
     group: str = ""
     """The heading under which it stands in the menu; empty: it is not there."""
     scope: Scope = Scope.read

@@ -19,6 +19,8 @@ RULES_MAX: Final = 100
 POINTER_MAX: Final = 500
 TELLING_CHARACTERS: Final = 4
 """Shorter values are in many texts by chance."""
+HEAD_CHARACTERS: Final = 32
+"""Where so much of a value is told, it is hidden without comparing the rest at each place."""
 VALUES_MAX: Final = 100
 """Of a body with more hidden values, nothing that was said about it is shown."""
 ANY_BYTES: Final = "surrogateescape"
@@ -130,9 +132,13 @@ def _without(text: str, value: str) -> str:
     """A text without a value, also without its beginning where the text was cut."""
     text = text.replace(value, HIDDEN)
     rest = text.removesuffix(HIDDEN)
-    for at in range(max(0, len(rest) - len(value) + 1), len(rest) - TELLING_CHARACTERS + 1):
-        if value.startswith(rest[at:]):
-            return rest[:at] + HIDDEN
+    at = rest.find(value[:HEAD_CHARACTERS], max(0, len(rest) - len(value) + 1))
+    if at >= 0:
+        return rest[:at] + HIDDEN
+    most = min(len(rest), len(value), HEAD_CHARACTERS)
+    for count in range(most, TELLING_CHARACTERS - 1, -1):
+        if value.startswith(rest[-count:]):
+            return rest[:-count] + HIDDEN
     return text
 
 

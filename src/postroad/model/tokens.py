@@ -61,6 +61,10 @@ class TokenKind(StrEnum):
     """In a login link: exchanged once for a session, and good for nothing else."""
     session = "session"
     """A person's, in the cookie of a browser."""
+    portal_link = "portal_link"
+    """In a link to the portal: exchanged once for its token, and good for nothing else."""
+    portal = "portal"
+    """Of a portal page that was opened: it does what the link allows."""
 
 
 class Token(Struct, frozen=True):
@@ -75,6 +79,8 @@ class Token(Struct, frozen=True):
     role: Role | None = None
     """The role that it was made with; None when its scopes were named."""
     kind: TokenKind = TokenKind.program
+    makes_until_ms: int | None = None
+    """A session's: when the token ends that let the person in; so does what the session makes."""
 
 
 class Caller(Struct, frozen=True):
@@ -87,6 +93,8 @@ class Caller(Struct, frozen=True):
     every_tenant: bool = False
     ends_at_ms: int | None = None
     name: str = ""
+    only: frozenset[str] | None = None
+    """The operations that it is confined to; None: all that its scopes allow."""
 
 
 def write(identity: str, secret: bytes) -> str:

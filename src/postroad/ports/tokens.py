@@ -20,8 +20,14 @@ class Tokens(Protocol):
     ) -> list[Token]:
         """List a tenant's tokens of a kind, or those of all tenants (None), the oldest first."""
 
-    async def token_drop(self, tenant: str | None, identity: str) -> bool:
-        """Delete a token; False when there is none of that id, or it is another tenant's."""
+    async def token_drop(self, tenant: str | None, identity: str, kind: TokenKind) -> bool:
+        """Delete a token; False when there is none of that id and kind, or it is another
+        tenant's."""
+
+    async def token_exchange(
+        self, identity: str, digest: bytes, fresh: bytes, kind: TokenKind
+    ) -> bool:
+        """Give the token with this hash another one and another kind; False if it has none such."""
 
     async def token_sweep(self, now_ms: int) -> None:
-        """Delete logins and sessions whose time is over."""
+        """Delete logins, sessions and links to the portal whose time is over."""

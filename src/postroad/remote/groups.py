@@ -30,6 +30,7 @@ GROUPS: Final[dict[str, Verbs]] = {
     "limits": tables.LIMITS,
     "mailboxes": tables.MAILBOXES,
     "messages": tables.MESSAGES,
+    "portal": tables.PORTAL,
     "privacy": campaign_tables.PRIVACY,
     "replays": event_tables.REPLAYS,
     "rollups": tables.ROLLUPS,

@@ -13,6 +13,7 @@ from postroad.model.durations import seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import Forbidden, NotCancelled, UnknownMessage
 from postroad.model.named_limits import NamedLimit
+from postroad.model.portal import PortalLink
 from postroad.model.tenant import TenantFacts
 from postroad.model.tokens import EVERY_TENANT
 from postroad.model.tries import Try
@@ -21,6 +22,7 @@ from postroad.ports.entropy import secret_bytes
 from postroad.remote.calls import Args, VerbCall, Verbs, ask, inherited, steps
 from postroad.remote.client import RemoteClient
 from postroad.verbs.messages import MessageContent
+from postroad.verbs.portal import NewPortalLink
 from postroad.verbs.send_again import SentAgain
 from postroad.verbs.tokens import NewToken
 
@@ -275,6 +277,34 @@ TOKENS: Final[Verbs] = {
     "make": _make_token,
     "list": VerbCall("GET", "/v1/tokens", every=True),
     "revoke": VerbCall("DELETE", "/v1/tokens/{id}", every=True),
+}
+
+
+async def _portal_link(client: RemoteClient, args: Args) -> NewPortalLink:
+    tenant = args.pop("tenant")
+    call = VerbCall(
+        "POST", "/v1/portal-links", every=True, shape=lambda given: _link(given, tenant)
+    )
+    made: NewPortalLink = await ask(client, call, args | {"by": None}, NewPortalLink)
+    return made
+
+
+def _link(args: Args, tenant: str) -> Args:
+    return {**args, "tenant": tenant, "allow": [*args["allow"]], "origins": [*args["origins"]]}
+
+
+async def _find_link(client: RemoteClient, args: Args) -> PortalLink | None:
+    call = VerbCall("GET", "/v1/portal-links", every=True)
+    found: list[PortalLink] = await ask(client, call, {}, list[PortalLink])
+    return next((one for one in found if one.id == args["id"]), None)
+
+
+PORTAL: Final[Verbs] = {
+    "link": _portal_link,
+    "open": VerbCall("POST", "/v1/portal-sessions", every=True),
+    "find": _find_link,
+    "list": VerbCall("GET", "/v1/portal-links", every=True),
+    "revoke": VerbCall("DELETE", "/v1/portal-links/{id}", every=True),
 }
 
 

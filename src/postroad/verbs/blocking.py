@@ -22,6 +22,7 @@ from postroad.verbs.jobs import JobVerbs
 from postroad.verbs.limits import NamedLimits
 from postroad.verbs.mailboxes import MailboxAdmin
 from postroad.verbs.messages import Messages
+from postroad.verbs.portal import PortalAdmin
 from postroad.verbs.privacy import PrivacyVerbs
 from postroad.verbs.receipts import SentReceipt
 from postroad.verbs.replays import ReplayVerbs
@@ -156,6 +157,14 @@ class BlockingSessions(Verbs):
 
     login, open = blocking(SessionAdmin.login), blocking(SessionAdmin.open)
     list, end = blocking(SessionAdmin.list), blocking(SessionAdmin.end)
+
+
+class BlockingPortal(Verbs):
+    """Make links to the portal of a tenant, list and revoke them."""
+
+    link, open = blocking(PortalAdmin.link), blocking(PortalAdmin.open)
+    list, revoke = blocking(PortalAdmin.list), blocking(PortalAdmin.revoke)
+    find = blocking(PortalAdmin.find)
 
 
 class BlockingTenants(Verbs):

@@ -97,8 +97,8 @@ class TickDecider:
         found, next_ms = come(plan, entry.decided_ms, now_ms)
         chosen = to_send(found, next_ms, entry.missed, now_ms)
         drafts = {at_ms: await self._drafts.draft(entry, plan, at_ms) for at_ms in chosen}
-        entry.next_ms = next_ms
         if not found and entry.body is None:
+            entry.next_ms = next_ms
             return True
         ticks = [Tick(at_ms, drafts.get(at_ms)) for at_ms in found]
         until_ms = found[-1] if found else entry.decided_ms
@@ -111,7 +111,8 @@ class TickDecider:
             raise
         if stored is None or stored.version != plan.version:
             return False
-        entry.decided_ms = stored.decided_ms
+        # Only now: ticks that the store did not take are due still.
+        entry.decided_ms, entry.next_ms = stored.decided_ms, next_ms
         if found and now_ms - found[0] > LATE_MS:
             self._log.warning(
                 "ticks were missed", schedule=plan.name, count=len(found), sent=len(chosen)
@@ -149,8 +150,8 @@ class Scheduler:
         self._store.hear_timetables(self._owner, self._ring)
         try:
             while True:
-                self._forget()
-                wakes_ms = [await self._serve(entry) for entry in self._entries]
+                wakes_ms = [await self._forget()]
+                wakes_ms += [await self._serve(entry) for entry in self._entries]
                 wakes_ms.append(await self._serve_made())
                 wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
                 if wait_s > 0:
@@ -163,13 +164,21 @@ class Scheduler:
         self._changed = True
         self._wake.set()
 
-    def _forget(self) -> None:
-        """Read all timetables again, if somebody has changed one."""
-        if self._changed:
-            self._changed = False
-            self._look_ms = 0
-            for entry in self._entries:
+    async def _forget(self) -> int:
+        """Read timetables again, if somebody has changed some; returns when to try that again."""
+        if not self._changed:
+            return NEVER
+        self._changed, self._look_ms = False, 0
+        try:
+            versions = await self._store.declared_versions() if self._entries else {}
+        except StoreError as error:
+            self._log.warning(FAILED, error=str(error))
+            self._changed = True
+            return self._clock.now_ms() + RETRY_MS
+        for entry in self._entries:
+            if versions.get(entry.plan.name) != entry.plan.version:
                 entry.is_open = False
+        return NEVER
 
     async def _rest(self, wait_s: float) -> None:
         timer = self._clock.later(max(1, round(wait_s * 1000)), self._wake.set)
@@ -183,23 +192,24 @@ class Scheduler:
         """Decide the ticks that are due; returns the time of the next one."""
         try:
             if not entry.is_open:
-                await self._open(entry)
-            while entry.next_ms <= self._clock.now_ms():
+                entry.is_open = await self._open(entry)
+            while entry.is_open and entry.next_ms <= self._clock.now_ms():
                 if not await self._decider.decide(entry, entry.plan, self._clock.now_ms()):
                     entry.is_open = False
-                    return 0
-        except StoreError as error:
+        except PostroadError as error:
             self._log.warning(FAILED, schedule=entry.plan.name, error=str(error))
-            return self._clock.now_ms() + RETRY_MS
-        return entry.next_ms
+            wait_ms = RETRY_MS if isinstance(error, StoreError) else POSTPONE_MS
+            return self._clock.now_ms() + wait_ms
+        return entry.next_ms if entry.is_open else 0
 
-    async def _open(self, entry: PlannedTimetable) -> None:
+    async def _open(self, entry: PlannedTimetable) -> bool:
+        """Read what is decided, and go over to the plan of the program. False: it was changed
+        meanwhile."""
         stored = await self._store.open_schedule(Timetabled(entry.plan, entry.queue, entry.missed))
-        entry.is_open = True
         if stored is None:
             self._log.error(TAKEN, schedule=entry.plan.name)
             entry.next_ms = NEVER
-            return
+            return True
         entry.plan = replace(entry.plan, version=stored.version, paused=stored.paused)
         entry.decided_ms = entry.next_ms = stored.decided_ms
         if stored.decided_ms > self._clock.now_ms() + LATE_MS:
@@ -207,29 +217,31 @@ class Scheduler:
             self._log.error(
                 "the last tick is in the future: no ticks before it", until_ms=stored.decided_ms
             )
-        if (stored.cron, stored.tz) != (entry.plan.cron, entry.plan.tz):
-            await self._change(entry, stored)
+        changes = (stored.cron, stored.tz) != (entry.plan.cron, entry.plan.tz)
+        if changes and not await self._change(entry, stored):
+            return False
         if entry.plan.paused:
             entry.next_ms = NEVER
+        return True
 
-    async def _change(self, entry: PlannedTimetable, old: Schedule) -> None:
-        """Decide the ticks of the old plan that were missed, then use the new plan."""
+    async def _change(self, entry: PlannedTimetable, old: Schedule) -> bool:
+        """Decide the ticks of the old plan that were missed, then use the new plan. False: it was
+        paused or resumed at this moment."""
         self._log.info("schedule changed", schedule=old.name, cron=entry.plan.cron, was=old.cron)
         try:
             check_plan(old.cron, old.tz)
         except BadInput as error:
             self._log.warning("cannot read the old plan of a schedule", error=str(error))
             entry.next_ms = NEVER
-        while entry.next_ms <= self._clock.now_ms() and not old.paused:
-            if not await self._decider.decide(entry, old, self._clock.now_ms()):
-                entry.is_open = False  # it was paused or resumed at this moment
-                return
-        now_ms = entry.next_ms = self._clock.now_ms()
+        now_ms = self._clock.now_ms()
+        while entry.next_ms <= now_ms and not old.paused:
+            if not await self._decider.decide(entry, old, now_ms):
+                return False
         stored = await self._store.tick(entry.plan, [], now_ms, NEVER)
         if stored is None or stored.version != entry.plan.version:
-            entry.is_open = False
-        else:
-            entry.decided_ms = stored.decided_ms
+            return False
+        entry.decided_ms = entry.next_ms = stored.decided_ms
+        return True
 
     # Timetables that were made at run time
 

@@ -59,7 +59,7 @@ class SessionAdmin:
         by: Caller | None = None,
     ) -> NewLogin:
         """Make a login code for a person: good once, within 15 minutes. A code that is made `by`
-        the holder of a token gives no more rights."""
+        the holder of a token gives no more rights; what its session makes ends with that token."""
         if not name or len(name) > NAME_CHARACTERS_MAX:
             raise BadInput("name: say who will log in")
         check_tenant(tenant)
@@ -69,7 +69,8 @@ class SessionAdmin:
             until_ms = now_ms + (LOGIN_S + SESSION_S) * 1000
             _ = check_rank(by, tenant, SCOPES_OF[named], until_ms)  # only whether it may
         await self._store.token_sweep(now_ms)
-        made = await self._add(name, tenant, named, TokenKind.login)
+        ends_ms = by.ends_at_ms if by is not None else None
+        made = await self._add(TokenKind.login, name, tenant, named, ends_ms)
         return NewLogin(made.secret, made.token.expires_at_ms or 0)
 
     async def open(self, code: str) -> NewToken:
@@ -78,9 +79,10 @@ class SessionAdmin:
         good = found is not None and found.kind is TokenKind.login
         if found is None or not good or (found.expires_at_ms or 0) <= self._clock.now_ms():
             raise Unauthorized(LINK_GONE)
-        if not await self._store.token_drop(None, found.id):  # another was first
+        if not await self._store.token_drop(None, found.id, TokenKind.login):  # another was first
             raise Unauthorized(LINK_GONE)
-        return await self._add(found.name, found.tenant, found.role, TokenKind.session)
+        whose = (found.name, found.tenant, found.role, found.makes_until_ms)
+        return await self._add(TokenKind.session, *whose, found.id)
 
     async def list(self, *, tenant: str | None = None) -> list[Token]:
         """The sessions that are open for a tenant, or for all of them (None)."""
@@ -90,14 +92,23 @@ class SessionAdmin:
 
     async def end(self, id: str, *, tenant: str | None = None) -> None:  # noqa: A002
         """End a session: its browser is led to the login page."""
-        if not await self._store.token_drop(tenant, id):
+        if not await self._store.token_drop(tenant, id, TokenKind.session):
             raise UnknownToken(f"there is no session {id!r}: see `postroad session list`")
 
-    async def _add(self, name: str, tenant: str, role: Role | None, kind: TokenKind) -> NewToken:
+    async def _add(
+        self,
+        kind: TokenKind,
+        name: str,
+        tenant: str,
+        role: Role | None,
+        makes_until_ms: int | None,
+        id: str = "",  # noqa: A002
+    ) -> NewToken:
+        """A session has the id of its link: one actor in the audit log."""
         now_ms = self._clock.now_ms()
         lasts_s = LOGIN_S if kind is TokenKind.login else SESSION_S
         token = Token(
-            secret_bytes(4).hex(),
+            id or secret_bytes(4).hex(),
             tenant,
             name,
             SCOPES_OF[role or Role.admin],
@@ -105,6 +116,7 @@ class SessionAdmin:
             now_ms + lasts_s * 1000,
             role,
             kind,
+            makes_until_ms,
         )
         text = write(token.id, secret_bytes(SECRET_BYTES))
         await self._store.token_add(token, digest(text))

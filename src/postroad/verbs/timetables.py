@@ -12,7 +12,15 @@ from postroad.engine.drafting import Send
 from postroad.model.bodies import encode_body
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import BadBody, BadInput, BodyTooLarge, Conflict, PostroadError
+from postroad.model.errors import (
+    BadBody,
+    BadInput,
+    BodyTooLarge,
+    Conflict,
+    PostroadError,
+    QueueGone,
+    StoreError,
+)
 from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER
 from postroad.model.ticks import (
@@ -245,13 +253,18 @@ class TimetableVerbs:
         raise _raced(name)
 
     async def _settled(self, old: Timetabled, now_ms: int) -> bool:
-        """Decide the ticks of the old plan that are due. False: it was changed meanwhile."""
+        """Decide the ticks of the old plan that are due. False: it was changed meanwhile, or its
+        queue was deleted and will be made again."""
         entry = planned(old)
         entry.next_ms = NEVER if old.plan.paused else 0
         try:
             while entry.next_ms <= now_ms:
                 if not await self._decider.decide(entry, old.plan, now_ms):
                     return False
+        except QueueGone:
+            return False
+        except StoreError:
+            raise  # nothing is changed: whoever asked can ask again
         except PostroadError as error:  # that may be why it is changed
             self._log.warning("ticks of the old plan are left out", error=str(error))
         return True

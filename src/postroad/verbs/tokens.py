@@ -8,6 +8,7 @@ from msgspec import Struct
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, Forbidden, UnknownToken
+from postroad.model.portal import PortalLink
 from postroad.model.tokens import (
     EVERY_TENANT,
     SCOPES_OF,
@@ -85,22 +86,24 @@ class TokenAdmin:
 
     async def revoke(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> None:  # noqa: A002
         """Revoke a token: it is refused from now on."""
-        if not await self._store.token_drop(tenant, id):
+        if not await self._store.token_drop(tenant, id, TokenKind.program):
             raise UnknownToken(f"there is no token {id!r}: see `postroad token list`")
 
     async def who(self, text: str) -> Caller | None:
         """The holder of a token; None if it is unknown, revoked or expired."""
         token = await find_token(self._store, text)
-        if token is None or token.kind is TokenKind.login:
+        if token is None or token.kind in (TokenKind.login, TokenKind.portal_link):
             return None
         if token.expires_at_ms is not None and token.expires_at_ms <= self._clock.now_ms():
             return None
         every = token.tenant == EVERY_TENANT
         tenant = DEFAULT_TENANT if every else token.tenant
-        # What a person makes may outlast the session in which it is made.
-        until_ms = token.expires_at_ms if token.kind is TokenKind.program else None
+        # What a person makes may outlast the session, but not the token that let the person in.
+        is_session = token.kind is TokenKind.session
+        until_ms = token.makes_until_ms if is_session else token.expires_at_ms
         scopes = frozenset(token.scopes)
-        return Caller(tenant, scopes, token.id, every, until_ms, token.name)
+        only = token.operations if isinstance(token, PortalLink) else None
+        return Caller(tenant, scopes, token.id, every, until_ms, token.name, only)
 
 
 async def find_token(store: Tokens, text: str) -> Token | None:
@@ -156,3 +159,19 @@ def check_tenant(tenant: str) -> None:
     plain = tenant.isascii() and tenant.replace("-", "").replace("_", "").replace(".", "").isalnum()
     if tenant != EVERY_TENANT and (not plain or len(tenant) > 100):
         raise BadInput(f"tenant {tenant!r}: give letters, digits, '-', '_' and '.', at most 100")
+
+
+def check_one_tenant(tenant: str) -> None:
+    """Raise BadInput if this cannot be the name of one tenant."""
+    check_tenant(tenant)
+    if tenant == EVERY_TENANT:
+        raise BadInput("the tenant '*' is every tenant: name one")
+
+
+def is_one_tenant(tenant: str) -> bool:
+    """Whether this can be the name of one tenant."""
+    try:
+        check_one_tenant(tenant)
+    except BadInput:
+        return False
+    return True

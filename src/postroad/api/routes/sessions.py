@@ -4,11 +4,11 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from postroad.api.links import open_link
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
-from postroad.model.networks import network
 from postroad.model.texts import Name
-from postroad.model.tokens import EVERY_TENANT, Caller, Role, Scope, Token
+from postroad.model.tokens import EVERY_TENANT, Role, Scope, Token
 from postroad.verbs.sessions import NewLogin
 from postroad.verbs.tokens import NewToken
 
@@ -54,14 +54,7 @@ def login_link(made: NewLogin, url: str) -> LoginLink:
 @give("/v1/sessions", scope=None, status=201)
 async def session_open(request: Request, asked: SessionRequest) -> NewToken:
     """Exchange the code of a login link for a session, which works as a token until it ends."""
-    here, address = request.context, request.client[0] if request.client else ""
-    here.login_tries.count(network(address))
-    return await here.audit.around(
-        Caller("", frozenset(), "", name="a login link"),
-        "session_open",
-        {"address": address},
-        here.road.sessions.open(asked.code),
-    )
+    return await open_link(request, "session_open", asked.code, request.road.sessions.open)
 
 
 @fetch("/v1/sessions", scope=Scope.admin)
@@ -82,7 +75,7 @@ async def session_end(request: Request, id: str) -> None:  # noqa: A002
 
 @give("/v1/logout", scope=None, any_scope=True, status=204)
 async def logout(request: Request) -> None:
-    """End the session that asks."""
+    """End the session that asks. A program's token is revoked by `DELETE /v1/tokens/{id}`."""
     here = request.context
     await here.road.sessions.end(request.who.token)
     here.access.forget()

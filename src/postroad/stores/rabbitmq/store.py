@@ -290,6 +290,7 @@ class RabbitStore(
         self.add_rollups, self.rollups = state.add_rollups, state.rollups
         self.token_add, self.token_find = state.token_add, state.token_find
         self.token_page, self.token_drop = state.token_page, state.token_drop
+        self.token_exchange = state.token_exchange
         self.token_sweep = state.token_sweep
         self.tenant_add, self.tenant_limit = state.tenant_add, state.tenant_limit
         self.tenant_find, self.tenant_page = state.tenant_find, state.tenant_page
@@ -313,6 +314,7 @@ class RabbitStore(
         self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
         self.timetable_add, self.timetable_put = state.timetable_add, state.timetable_put
         self.timetable_drop, self.timetable_page = state.timetable_drop, state.timetable_page
+        self.declared_versions = state.declared_versions
         self.timetables_next = state.timetables_next
         self.timetable_postpone = state.timetable_postpone
         self.hear_timetables = state.hear_timetables

@@ -2,22 +2,26 @@
 
 -- name: token_insert
 -- Keep a new access token.
-insert into postroad.token (id, tenant, name, scopes, digest, created_at, expires_at, role, kind)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+insert into postroad.token (id, tenant, name, scopes, digest, created_at, expires_at, role, kind, makes_until, portal)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: token_find
 -- An access token by its id, with its hash.
-select id, tenant, name, scopes, created_at, expires_at, role, kind, digest from postroad.token where id = $1
+select id, tenant, name, scopes, created_at, expires_at, role, kind, makes_until, portal, digest from postroad.token where id = $1
 
 -- name: token_page
 -- The access tokens of a tenant, or of all (null), the oldest first.
-select id, tenant, name, scopes, created_at, expires_at, role, kind from postroad.token
+select id, tenant, name, scopes, created_at, expires_at, role, kind, makes_until, portal from postroad.token
  where ($1::text is null or tenant = $1) and kind = $2 order by created_at, id
 
 -- name: token_delete
--- Delete an access token.
-delete from postroad.token where id = $2 and ($1::text is null or tenant = $1) returning 1
+-- Delete an access token of a kind.
+delete from postroad.token where id = $2 and kind = $3 and ($1::text is null or tenant = $1) returning 1
+
+-- name: token_exchange
+-- Give a token another secret and kind, if it still has the one it is exchanged for.
+update postroad.token set digest = $3, kind = $4 where id = $1 and digest = $2 returning 1
 
 -- name: token_sweep
--- Delete logins and sessions whose time is over.
+-- Delete logins, sessions and links to the portal whose time is over.
 delete from postroad.token where kind <> 'program' and expires_at <= $1

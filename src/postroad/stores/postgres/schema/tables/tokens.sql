@@ -9,6 +9,8 @@ create table token (
   created_at bigint not null,
   expires_at bigint not null,
   role       text not null default '',
-  kind       text not null default 'program' check (kind in ('program', 'login', 'session'))
+  kind       text not null default 'program' check (kind in ('program', 'login', 'session', 'portal_link', 'portal')),
+  makes_until bigint not null, -- what a session makes ends by then
+  portal     text not null default ''
 );
 create index token_tenant on token (tenant);

@@ -1,0 +1,24 @@
+"""Links that are opened once, by people who have no token yet: their tries are counted, and the
+audit log says whose link it was."""
+
+from collections.abc import Awaitable, Callable
+
+from postroad.api.request import Request
+from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.networks import network
+from postroad.model.tokens import EVERY_TENANT, Caller
+from postroad.verbs.tokens import NewToken, find_token
+
+
+async def open_link(
+    request: Request, verb: str, code: str, exchange: Callable[[str], Awaitable[NewToken]]
+) -> NewToken:
+    """Exchange a link's code. A stranger's code leaves no line in the audit log."""
+    here, address = request.context, request.client[0] if request.client else ""
+    here.login_tries.count(network(address))
+    link = await find_token(here.road.store, code)
+    if link is None:
+        return await exchange(code)  # it refuses
+    tenant = DEFAULT_TENANT if link.tenant == EVERY_TENANT else link.tenant
+    who = Caller(tenant, frozenset(), link.id, name=link.name)
+    return await here.audit.around(who, verb, {}, exchange(code), address)

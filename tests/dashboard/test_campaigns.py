@@ -1,0 +1,113 @@
+"""Campaigns on their pages, through the forms, with a provider that is called."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.campaigns.provider import TOKEN, Provider
+from tests.campaigns.stories import LOCAL, numbers, prepare, reaches
+from tests.dashboard.stand import PageStand
+from tests.dashboard.test_actions import act
+
+UNCERTAIN, REFUSED = "+1515", "+1511"
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Provider]:
+    with Provider(tmp_path_factory.mktemp("provider")) as found:
+        yield found
+
+
+@pytest.fixture
+def stand(tmp_path: Path, provider: Provider) -> PageStand:
+    provider.begin(tmp_path)
+    return PageStand(tmp_path, LOCAL)
+
+
+@asynccontextmanager
+async def sending(stand: PageStand) -> AsyncIterator[None]:
+    """The road of the stand sends, until the block ends."""
+    stand.road.hears_signals = False
+    task = asyncio.create_task(stand.road.run())
+    try:
+        yield
+    finally:
+        stand.road.stop()
+        await task
+
+
+async def test_a_campaign_is_started_stopped_and_resumed(
+    stand: PageStand, provider: Provider, tmp_path: Path
+) -> None:
+    await stand.login()
+    await prepare(stand.road, provider, tmp_path, numbers(20), rate="70/s")
+    assert b"draft" in (await stand.get("/campaigns")).content
+    assert "has started" in await act(stand, "/campaigns/start", name="c")
+    assert b"limit: 70/s" in (await stand.get("/campaign?name=c")).content
+    assert "is stopped" in await act(stand, "/campaigns/stop", name="c")
+    assert b"Resume" in (await stand.get("/campaigns")).content
+    assert "goes on" in await act(stand, "/campaigns/resume", name="c")
+    assert (await stand.road.campaigns.show("c")).state == "running"
+    assert "cancelled" in await act(stand, "/campaigns/cancel", name="c")
+    assert "deleted" in await act(stand, "/campaigns/delete", name="c")
+    assert b"No campaigns yet" in (await stand.get("/campaigns")).content
+
+
+async def test_uncertain_recipients_are_shown_and_settled_and_results_exported(
+    stand: PageStand, provider: Provider, tmp_path: Path
+) -> None:
+    await stand.login()
+    people = [*numbers(3), *numbers(1, REFUSED), *numbers(2, UNCERTAIN)]
+    await prepare(stand.road, provider, tmp_path, people)
+    await act(stand, "/campaigns/start", name="c")
+    async with sending(stand):
+        await reaches(stand.road, "done")
+        page = (await stand.get("/campaign?name=c&state=uncertain")).content
+        assert b"2 uncertain recipients" in page
+        assert page.count(b"It was not") == 2
+        said = await act(stand, "/campaigns/settle", name="c", state="sent", row="5")
+        assert "1 recipient settled as sent" in said
+        assert "1 recipient settled" in await act(stand, "/campaigns/lookup", name="c")
+        assert b"+15110000000" in (await stand.get("/campaign?name=c&state=failed")).content
+        file = await stand.get("/campaigns/export?name=c")
+        assert file.headers["content-disposition"] == 'attachment; filename="campaign.csv"'
+        assert file.content.decode().count("+1") == len(people)
+        again = await stand.get("/campaigns/export?name=c&format=ndjson&state=failed")
+        assert again.content.count(b"\n") == 1
+
+
+async def test_a_file_is_given_to_a_session_alone_and_of_its_own_tenant(
+    stand: PageStand, provider: Provider, tmp_path: Path
+) -> None:
+    await prepare(stand.road, provider, tmp_path, numbers(2))
+    path = "/campaigns/export?name=c"
+    assert (await stand.get(path)).headers["location"] == "/login"
+    await stand.login(role="tenant", tenant="other")
+    assert (await stand.get(path, {"postroad-tenant": "default"})).status >= 400
+    mine = {"authorization": f"Bearer {stand.token}"}
+    assert (await stand.get(path, mine)).status == 404  # the session counts, and no other token
+    await stand.login(role="read")
+    assert (await stand.get(path)).status == 200
+    assert b"Stop" not in (await stand.get("/campaigns")).content
+
+
+async def test_a_draft_is_made_given_recipients_previewed_tried_and_estimated(
+    stand: PageStand, provider: Provider
+) -> None:
+    await stand.login()
+    await stand.road.credentials.put("main", provider.spec(price=0.05), TOKEN)
+    given = {"name": "new", "credential": "main", "template": "Hi {{ name }}"}
+    assert "is a draft" in await act(stand, "/campaigns/create", **given)
+    csv = "recipient,name\n+16000000001,<b>Ann</b>\n+16000000002,Bob\n"
+    assert "2 recipients" in await act(stand, "/campaigns/import", name="new", csv=csv)
+    assert b"Hi &lt;b&gt;Ann&lt;/b&gt;" in (await stand.get("/campaign?name=new")).content
+    assert b"Hi Bob" in (await stand.get("/campaign?name=new&row=2")).content
+    assert "price 0.1" in await act(stand, "/campaigns/estimate", name="new")
+    said = await act(stand, "/campaigns/test", name="new", to="+6591234567", row="2")
+    assert "was sent" in said
+    frame = await stand.get("/campaigns/html?name=new&row=1")
+    assert frame.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert "script-src" not in frame.headers["content-security-policy"]

@@ -1,0 +1,328 @@
+"""The portal: what a link opens, for whom, and what it does not."""
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from postroad.api.app import ROUTES
+from postroad.dashboard.portal.colours import CONTRAST, DARK, LIGHT, contrast, look
+from postroad.dashboard.portal.examples import example_of
+from postroad.dashboard.portal.texts import languages, texts_for
+from postroad.dashboard.rendering import environment
+from postroad.model.errors import BadInput, Unauthorized
+from postroad.model.outcome import Kind
+from postroad.model.portal import LOOKING, OPERATIONS, PortalRight
+from postroad.model.states import State
+from tests.dashboard.portal import OPEN, Visitor, embedding_site, visit
+from tests.dashboard.stand import HOST, PageStand
+
+URL = "https://hooks.example.com/a"
+SECRETS = re.compile(r"whsec_[\w+/=-]+")
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> PageStand:
+    return PageStand(tmp_path, OPEN)
+
+
+async def test_a_link_opens_once(stand: PageStand) -> None:
+    made = (await stand.say("POST", "/v1/portal-links", {"tenant": "acme", "minutes": 5})).json()
+    assert made["url"] == f"http://{HOST}{made['path']}"
+    visitors = [Visitor(stand, made["path"]) for _ in range(2)]
+    both = await asyncio.gather(*(one.open() for one in visitors))
+    assert sorted(answer.status for answer in both) == [201, 401]
+    refused = next(answer for answer in both if answer.status == 401)
+    assert "opened before" in refused.json()["detail"]
+    first = next(one for one in visitors if one.token)
+    assert (await first.page("endpoints")).status == 200
+    assert (await first.say("GET", "/v1/endpoints")).status == 200
+
+
+async def test_a_link_ends(stand: PageStand) -> None:
+    made = await stand.road.portal.link("acme", minutes=1)
+    assert abs(made.ends_at_ms - stand.road.store.clock.now_ms() - 60_000) < 30_000
+    await stand.road.store.token_sweep(made.ends_at_ms)
+    late = Visitor(stand, made.path)
+    assert (await late.open()).status == 401
+    shown = await stand.get(late.base)
+    assert shown.status == 404
+    assert b"This link has ended" in shown.content
+    with pytest.raises(Unauthorized, match="opened before"):
+        await stand.road.portal.open("prt_nonsense")
+
+
+async def test_a_revoked_link_does_nothing_more(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    (link,) = (await stand.say("GET", "/v1/portal-links")).json()
+    assert (link["tenant"], link["kind"]) == ("acme", "portal")
+    assert (await stand.say("DELETE", f"/v1/portal-links/{link['id']}")).status == 204
+    assert (await visitor.page("endpoints")).status == 401
+    assert (await stand.say("GET", "/v1/portal-links")).json() == []
+    assert (await stand.say("DELETE", f"/v1/portal-links/{link['id']}")).status == 404
+
+
+async def test_the_code_of_a_link_is_no_token(stand: PageStand) -> None:
+    made = await stand.road.portal.link("acme")
+    unopened = Visitor(stand, made.path)
+    unopened.token = unopened.code
+    assert (await unopened.page("endpoints")).status == 401
+    assert (await unopened.say("GET", "/v1/endpoints")).status == 401
+    row = await stand.road.store.token_find(made.id)
+    assert row is not None
+    assert unopened.code.encode() not in row[1]
+
+
+async def test_a_link_shows_one_tenant_and_is_refused_for_another(stand: PageStand) -> None:
+    theirs = await stand.road.endpoints.create(URL, tenant="other", description="not-yours")
+    sent = await stand.road.publish("a", {"x": "not-yours"}, tenant="other")
+    visitor = await visit(stand, "acme")
+    assert b"No endpoints yet" in (await visitor.page("endpoints")).content
+    for path in (f"endpoints/{theirs.id}", f"messages/{sent.messages[0]}"):
+        refused = await visitor.page(path)
+        assert refused.status == 404
+        assert b"not-yours" not in refused.content
+    told = await visitor.do("endpoint-delete", id=theirs.id)
+    assert told["bad"]
+    for header in ("other", "*"):
+        other = {"postroad-tenant": header}
+        assert (await visitor.say("GET", "/v1/endpoints", headers=other)).status == 403
+    assert (await stand.road.endpoints.get(theirs.id, tenant="other")).state == "enabled"
+
+
+async def test_a_token_is_of_its_own_link_and_of_no_other_page(stand: PageStand) -> None:
+    one, two = await visit(stand, "acme"), await visit(stand, "other")
+    two.token = one.token
+    assert (await two.page("endpoints")).status == 401
+    strange = Visitor(stand, one.base)
+    strange.token = stand.token  # even the operator's
+    assert (await strange.page("endpoints")).status == 401
+    stand.cookies["postroad_session_8600"] = one.token
+    assert (await stand.get("/queues")).status == 403  # the operator's pages have others
+
+
+async def test_only_what_the_link_allows_can_be_done(stand: PageStand) -> None:
+    made = await stand.road.endpoints.create(URL, tenant="acme")
+    visitor = await visit(stand, "acme", allow=[])
+    page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
+    assert "data-do" not in page
+    for name in ("create", "change", "disable", "enable", "delete", "rotate", "recover"):
+        told = await visitor.do(f"endpoint-{name}", id=made.id, url=URL)
+        assert told["bad"], name
+    assert (await visitor.say("POST", "/v1/endpoints", {"url": URL})).status == 403
+    assert (await stand.road.endpoints.get(made.id, tenant="acme")).state == "enabled"
+    assert len((await stand.road.endpoints.list(tenant="acme")).endpoints) == 1
+
+
+@pytest.mark.parametrize("right", [None, *PortalRight])
+async def test_a_right_gives_its_operations_and_no_others(
+    stand: PageStand, right: PortalRight | None
+) -> None:
+    visitor = await visit(stand, "acme", allow=[right] if right else [])
+    allowed = {*LOOKING, *OPERATIONS.get(right, ())} if right else {*LOOKING}
+    names = {route.handler.__name__ for route in ROUTES}
+    assert allowed <= names
+    for route in ROUTES:
+        name = route.handler.__name__
+        if route.facts.is_public or name in allowed or name == "logout":
+            continue
+        path = re.sub(r"\{\w+\}", "1", route.path)
+        assert (await visitor.say(route.method, path)).status == 403, name
+
+
+async def test_a_customer_looks_after_endpoints(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    told = await visitor.do(
+        "endpoint-create", url=URL, types="order.paid, order.sent", description="<b>mine</b>"
+    )
+    (secret,) = set(SECRETS.findall(told["html"]))
+    (made,) = (await stand.road.endpoints.list(tenant="acme")).endpoints
+    assert (made.types, made.description) == (("order.paid", "order.sent"), "<b>mine</b>")
+    page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
+    assert "&lt;b&gt;mine" in page
+    assert secret not in page
+    await visitor.do("endpoint-change", id=made.id, url=URL + "2", types="", description="x")
+    await visitor.do("endpoint-disable", id=made.id)
+    now = await stand.road.endpoints.get(made.id, tenant="acme")
+    assert (now.url, now.types, now.state, now.disabled_by) == (URL + "2", (), "disabled", "owner")
+    await visitor.do("endpoint-enable", id=made.id)
+    rotated = await visitor.do("endpoint-rotate", id=made.id)
+    (second,) = set(SECRETS.findall(rotated["html"]))
+    assert second != secret
+    assert (await stand.road.endpoints.get(made.id, tenant="acme")).secrets == 2
+    refused = await visitor.do("endpoint-create", url="ftp://x")
+    assert refused["bad"]
+    assert "http" in refused["said"]
+    told = await visitor.do("endpoint-delete", id=made.id)
+    assert told["go"] == "/endpoints"
+
+
+async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
+    with embedding_site() as site:
+        url = f"{site.origin}/400"
+        made = await stand.road.endpoints.create(url, tenant="acme", reject=(400,))
+        sent = await stand.road.publish("a", {"x": "<script>alert(1)</script>"}, tenant="acme")
+        await stand.road.send("good", 1, tenant="acme")
+        await stand.road.run(until_idle=True)
+    visitor = await visit(stand)
+    page = (await visitor.page("messages")).content.decode()
+    assert page.count("#/messages/") == 1  # what is no webhook of theirs is not listed
+    one = (await visitor.page(f"messages/{sent.messages[0]}")).content.decode()
+    assert "&lt;script&gt;alert(1)" in one
+    assert "<script" not in one
+    assert "not delivered" in one
+    told = await visitor.do("again", id=sent.messages[0])
+    assert told["go"].startswith("/messages/")
+    assert (await visitor.page(told["go"][1:])).status == 200
+    told = await visitor.do("endpoint-recover", id=made.id, since="2020-01-01T00:00")
+    assert "1" in told["said"]
+    blind = await visit(stand, allow=["send_again"])
+    assert "alert(1)" not in (await blind.page(f"messages/{sent.messages[0]}")).content.decode()
+
+
+async def test_event_types_have_schemas_and_examples(stand: PageStand) -> None:
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"total": {"type": "integer"}, "mail": {"const": "<i>"}},
+    }
+    await stand.road.event_types.set("order.paid", description="Paid", schema=schema)
+    page = (await (await visit(stand)).page("types")).content.decode()
+    assert "&#34;total&#34;: 1" in page
+    assert "&lt;i&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("schema", "example"),
+    [
+        (None, None),
+        ({"examples": [{"a": 1}]}, {"a": 1}),
+        ({"type": "array", "items": {"enum": ["x", "y"]}}, ["x"]),
+        ({"type": ["string", "null"], "format": "date"}, "2026-01-31"),
+        ({"properties": {"a": {"properties": {"b": {"type": "boolean"}}}}}, {"a": {"b": True}}),
+        ({"properties": 7, "type": 7, "enum": 7, "examples": 7}, None),
+    ],
+)
+def test_examples_are_made_from_schemas(schema: dict[str, object], example: object) -> None:
+    assert example_of(schema) == example
+
+
+async def test_who_may_embed_it_stands_in_the_policy(stand: PageStand) -> None:
+    given = ["https://app.example.com", "http://localhost:3000"]
+    made = await stand.road.portal.link("acme", origins=given)
+    page = await stand.get(made.path.partition("#")[0])
+    policy = page.headers["content-security-policy"]
+    assert "frame-ancestors https://app.example.com http://localhost:3000;" in policy
+    assert "unsafe" not in policy
+    assert page.headers["cache-control"] == "no-store"
+    text = page.content.decode()
+    assert text.count("<script") == 1
+    assert not re.search(r"\s(on\w+|style)=", text)
+    assert "acme" not in text  # the frame is for everybody
+    alone = await stand.road.portal.link("acme")
+    page = await stand.get(alone.path.partition("#")[0])
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"origins": ["https://a.example; script-src *"]},
+        {"origins": ["*"]},
+        {"origins": ["https://*.example.com"]},
+        {"origins": ["https://a.example/path"]},
+        {"origins": ["javascript://a"]},
+        {"origins": [f"https://{n}.example" for n in range(21)]},
+        {"accent": "red"},
+        {"accent": "#12345}"},
+        {"theme": "pink"},
+        {"title": "x" * 61},
+        {"title": "a\nb"},
+        {"minutes": 0},
+        {"minutes": 1_441},
+        {"allow": ["admin"]},
+    ],
+)
+async def test_bad_links_are_refused(stand: PageStand, wrong: dict[str, Any]) -> None:
+    with pytest.raises(BadInput):
+        await stand.road.portal.link("acme", **wrong)
+    answer = await stand.say("POST", "/v1/portal-links", {"tenant": "acme", **wrong})
+    assert answer.status in (400, 422)
+    for tenant in ("*", "a b"):
+        assert (await stand.say("POST", "/v1/portal-links", {"tenant": tenant})).status >= 400
+
+
+async def test_nobody_gives_more_than_he_has(stand: PageStand) -> None:
+    weak = (await stand.road.tokens.make("weak", scopes=["admin", "read"], tenant="acme")).secret
+    link = {"tenant": "acme"}
+    assert (await stand.say("POST", "/v1/portal-links", link, token=weak)).status == 403
+    looking = {"tenant": "acme", "allow": []}
+    assert (await stand.say("POST", "/v1/portal-links", looking, token=weak)).status == 201
+    other = {"tenant": "other", "allow": []}
+    assert (await stand.say("POST", "/v1/portal-links", other, token=weak)).status == 403
+    plain = (await stand.road.tokens.make("plain", role="operate", tenant="acme")).secret
+    assert (await stand.say("POST", "/v1/portal-links", looking, token=plain)).status == 403
+
+
+async def test_links_and_what_is_done_with_them_are_in_the_audit_log(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    await visitor.do("endpoint-create", url=URL)
+    lines = (await stand.say("GET", "/v1/audit")).json()["lines"]
+    assert [line["verb"] for line in lines] == ["endpoint_create", "portal_open", "portal_link"]
+    assert (lines[0]["name"], lines[0]["tenant"]) == ("portal", "acme")
+    assert lines[2]["what"]["tenant"] == "acme"
+    assert visitor.code not in str(lines)
+
+
+@pytest.mark.parametrize(
+    "accent", ["#ffff00", "#000000", "#ffffff", "#2c56c9", "#808080", "#ff0000"]
+)
+def test_every_colour_is_made_readable(accent: str) -> None:
+    sheet = look(accent).decode()
+    light, dark, ground, text = (
+        tuple(bytes.fromhex(found)) for found in re.findall(r"#([0-9a-f]{6})", sheet)
+    )
+    assert contrast(light, LIGHT) >= CONTRAST
+    assert contrast(dark, DARK) >= CONTRAST
+    assert contrast(ground, text) >= 4.5
+
+
+def test_all_texts_stand_in_one_file() -> None:
+    names = [name for name in environment().list_templates() if name.startswith("portal/")]
+    loader = environment().loader
+    assert loader is not None
+    used: set[str] = set()
+    for name in names:
+        source = loader.get_source(environment(), name)[0]
+        used |= set(re.findall(r"\bt\.(\w+)", source))
+        words = re.sub(
+            r"\{[{%#].*?[}%#]\}|<[^>]*>", " ", re.sub(r'"[^"]*"', '""', source), flags=re.DOTALL
+        )
+        assert not re.search(r"[A-Za-z]", words), (name, words.split())
+    first = languages()["en"]
+    made = {f"state_{each}" for each in (*State, "enabled", "disabled", "deleting", "failing")}
+    made |= {f"outcome_{each}" for each in Kind}
+    assert made <= first.keys()
+    assert used <= first.keys()
+    for each, texts in languages().items():
+        assert texts.keys() == first.keys(), each
+
+
+def test_the_language_is_the_first_that_the_browser_accepts() -> None:
+    assert texts_for("xx, en-GB;q=0.8")["language"] == "en"
+    assert texts_for("")["language"] == "en"
+    assert texts_for("," * 100_000)["language"] == "en"
+
+
+async def test_wrong_codes_are_slowed_down(stand: PageStand) -> None:
+    wrong = Visitor(stand, "/portal/abcd#prt_wrong")
+    found = [(await wrong.open()).status for _ in range(12)]
+    assert found[:10] == [401] * 10
+    assert found[10:] == [429, 429]
+
+
+async def test_webhook_rules_hold_here_too(tmp_path: Path) -> None:
+    async with PageStand(tmp_path) as strict:
+        told = await (await visit(strict)).do("endpoint-create", url="http://127.0.0.1/x")
+        assert told["bad"]
