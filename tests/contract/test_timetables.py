@@ -78,7 +78,9 @@ async def test_they_are_found_by_the_time_at_which_to_look(bench: Bench) -> None
     await store.timetable_postpone(replace(PLAN, name="b", version=4), 40, "of another version")
     rows = await store.timetables_next(10)
     assert [(row.plan.name, row.error) for row in rows] == [("b", ""), ("c", ""), ("a", "why")]
-    assert [row.plan.name for row in await store.timetable_page("acme", "", "a", 2)] == ["b", "c"]
+    page = await store.timetable_page("acme", "", "a", 2)
+    assert [(row.plan.name, row.body) for row in page] == [("b", b""), ("c", b"")]
+    assert (await found(bench, "b")).body == MADE.body
     assert await store.timetable_page("other", "", "", 2) == []
 
 
@@ -99,3 +101,14 @@ async def test_one_that_was_made_is_not_opened_by_a_program(bench: Bench) -> Non
     assert await bench.store.open_schedule(replace(own, missed=Missed.skip))
     row = await found(bench, "own")
     assert (row.origin, row.missed, row.look_ms) == ("code", "skip", NEVER)
+
+
+async def test_versions_are_told_of_those_that_programs_declare(bench: Bench) -> None:
+    assert await bench.store.timetable_add(replace(MADE, plan=replace(PLAN, tenant="default")))
+    own = Timetabled(replace(PLAN, name="own", tenant="default"), "cron:own", Missed.all)
+    stored = await bench.store.open_schedule(own)
+    assert stored is not None
+    assert await bench.store.declared_versions() == {"own": 0}
+    paused = replace(own, plan=replace(stored, version=7, paused=True))
+    assert await bench.store.timetable_put(paused, 0)
+    assert await bench.store.declared_versions() == {"own": 7}

@@ -1,6 +1,7 @@
 """Rings of the fleet's bell inside a process."""
 
 import asyncio
+from functools import partial
 
 from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
@@ -48,6 +49,23 @@ def test_ten_thousands_of_lanes_are_not_looked_at_in_one_go() -> None:
         assert len(heard.lanes) == RINGS_AT_ONCE
         await asyncio.sleep(5)
         assert sorted(heard.lanes) == list(range(LANES))
+
+    with SimLoop(1) as loop:
+        loop.run(story(), limit_s=60)
+
+
+def test_a_ring_of_another_process_wakes_those_who_work_at_its_kind() -> None:
+    async def story() -> None:
+        async def send(_payload: str) -> None: ...
+
+        bell = FleetBell(LoopClock(), send, lambda: None, Floors(), Tasks(make_log("error")))
+        rung: list[str] = []
+        for who in ("campaigns", "replays", "timetables 1", "timetables 2"):
+            bell.on_own[who] = partial(rung.append, who)
+        bell.hear('{"own": "timetables"}', own=False)
+        assert rung == ["timetables 1", "timetables 2"]
+        bell.ring_all()
+        assert rung[2:] == ["campaigns", "replays", "timetables 1", "timetables 2"]
 
     with SimLoop(1) as loop:
         loop.run(story(), limit_s=60)

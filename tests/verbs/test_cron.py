@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from postroad import Message, Postroad
 from postroad.model.errors import StoreUnavailable
 from postroad.model.limits import Limits
-from postroad.model.ticks import Fate, Schedule
+from postroad.model.ticks import Fate, Schedule, Timetabled
 from postroad.stores.sqlite import ticks as sqlite_ticks
 from postroad.stores.sqlite.collecting import delete_queue
 from postroad.stores.sqlite.database import QUERIES
@@ -149,6 +149,38 @@ def test_between_ticks_the_store_is_asked_once_an_hour() -> None:
         assert world.store.queries["cron"] == before + 24
 
     simulate(5, story)
+
+
+def test_a_ring_opens_only_what_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replays ring for themselves; another timetable costs no write."""
+
+    async def story(world: World) -> None:
+        handled = stay(world, "0 * * * *")
+        world.start("one")
+        await asyncio.sleep(60)
+        opened: list[str] = []
+        real = world.store.open_schedule
+
+        async def opens(declared: Timetabled) -> Schedule | None:
+            opened.append(declared.plan.name)
+            return await real(declared)
+
+        monkeypatch.setattr(world.store, "open_schedule", opens)
+        before = world.store.queries["cron"]
+        await world.store.ring_replays()
+        await asyncio.sleep(60)
+        assert world.store.queries["cron"] == before
+        await world.client.timetables.create("other", "sim://box/1", 1, cron="0 0 * * *")
+        await asyncio.sleep(60)
+        assert opened == []
+        await world.client.timetables.pause("it")
+        await asyncio.sleep(3600)
+        assert (opened, handled) == (["it"], [])
+        await world.client.timetables.resume("it")
+        await asyncio.sleep(3600)
+        assert (opened, len(handled)) == (["it", "it"], 1)
+
+    simulate(12, story)
 
 
 def test_notes_are_forgotten_with_finished_work_and_no_tick_comes_again() -> None:

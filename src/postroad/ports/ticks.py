@@ -41,7 +41,11 @@ class Ticks(Protocol):
     async def timetable_page(
         self, tenant: str, name: str, after: str, limit: int
     ) -> list[Timetabled]:
-        """List a tenant's timetables by name, from after one on; `name` means one, "" all."""
+        """List a tenant's timetables by name, from after one on, without their bodies; `name`
+        means one, with its body, "" all."""
+
+    async def declared_versions(self) -> dict[str, int]:
+        """The versions of the timetables of code, by name."""
 
     async def timetables_next(self, limit: int) -> list[Timetabled]:
         """The timetables that are to be looked at first, in order of time, of all tenants."""

@@ -98,10 +98,11 @@ class LocalBell:
                 listener, context = self._listeners[ring.owner]
                 loop.call_soon(listener.on_lane, ring.lane, ring.rung, ring.at_ms, context=context)
 
-    def ring_own(self) -> None:
-        """Wake those here who work at campaigns, replays or timetables."""
-        for call in list(self.on_own.values()):
-            call()
+    def ring_own(self, kind: str = "") -> None:
+        """Wake those here who work at campaigns, replays or timetables, or at all of them."""
+        for who, call in list(self.on_own.items()):
+            if who.startswith(kind):
+                call()
 
     def ring_expiry(self, at_ms: int) -> None:
         """Tell all listeners when something expires."""

@@ -41,6 +41,10 @@ class TimetableTables(Statements):
         rows = await self.select(LABEL, "timetable_page", tenant, name, after, limit)
         return [read_row(row) for row in rows]
 
+    async def declared_versions(self) -> dict[str, int]:
+        """The versions of the timetables of code, by name."""
+        return dict(await self.select(LABEL, "declared_versions", DEFAULT_TENANT))
+
     async def timetables_next(self, limit: int) -> list[Timetabled]:
         """The timetables that are to be looked at first."""
         rows = await self.select(LABEL, "timetables_next", NEVER, limit)
@@ -59,7 +63,7 @@ class TimetableTables(Statements):
         """Change something, and tell those who decide ticks."""
         done = await self.changes(LABEL, statement, *values)
         if done:
-            await self.ring_own()
+            await self.ring_own("timetables")
         return done
 
     @abstractmethod
@@ -67,8 +71,8 @@ class TimetableTables(Statements):
         """Call it when somebody rings for jobs."""
 
     @abstractmethod
-    async def ring_own(self) -> None:
-        """Tell every process that jobs have work."""
+    async def ring_own(self, kind: str) -> None:
+        """Tell every process that jobs of a kind have work."""
 
 
 def row_values(one: Timetabled) -> tuple[Value, ...]:

@@ -150,8 +150,8 @@ class Scheduler:
         self._store.hear_timetables(self._owner, self._ring)
         try:
             while True:
-                self._forget()
-                wakes_ms = [await self._serve(entry) for entry in self._entries]
+                wakes_ms = [await self._forget()]
+                wakes_ms += [await self._serve(entry) for entry in self._entries]
                 wakes_ms.append(await self._serve_made())
                 wait_s = (min(wakes_ms) - self._clock.now_ms()) / 1000
                 if wait_s > 0:
@@ -164,13 +164,21 @@ class Scheduler:
         self._changed = True
         self._wake.set()
 
-    def _forget(self) -> None:
-        """Read all timetables again, if somebody has changed one."""
-        if self._changed:
-            self._changed = False
-            self._look_ms = 0
-            for entry in self._entries:
+    async def _forget(self) -> int:
+        """Read timetables again, if somebody has changed some; returns when to try that again."""
+        if not self._changed:
+            return NEVER
+        self._changed, self._look_ms = False, 0
+        try:
+            versions = await self._store.declared_versions() if self._entries else {}
+        except StoreError as error:
+            self._log.warning(FAILED, error=str(error))
+            self._changed = True
+            return self._clock.now_ms() + RETRY_MS
+        for entry in self._entries:
+            if versions.get(entry.plan.name) != entry.plan.version:
                 entry.is_open = False
+        return NEVER
 
     async def _rest(self, wait_s: float) -> None:
         timer = self._clock.later(max(1, round(wait_s * 1000)), self._wake.set)

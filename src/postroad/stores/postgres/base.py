@@ -140,10 +140,10 @@ class PostgresBase(Statements):
         """Call it when a process rings for jobs: campaigns, replays or timetables."""
         self.bell.on_own[who] = call
 
-    async def ring_own(self) -> None:
+    async def ring_own(self, kind: str) -> None:
         """Tell every process, this one too, that there is work of such a kind."""
-        self.bell.ring_own()
-        _ = await self._notify('{"own": true}')  # NOTIFY answers nothing
+        self.bell.ring_own(kind)
+        _ = await self._notify(f'{{"own": "{kind}"}}')  # NOTIFY answers nothing
 
     async def close(self) -> None:
         """Finish what was handed over, then close all connections."""

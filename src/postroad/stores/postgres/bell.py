@@ -39,8 +39,8 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     expiry: int = 0
     arrivals: bool = False
     probe: int = 0
-    own: bool = False
-    """Campaigns, replays or timetables have work."""
+    own: str = ""
+    """Which of campaigns, replays and timetables have work."""
     ended: list[int] = field(default_factory=list)
     """Jobs that ended, of handlers whose results are kept."""
     wanted: list[int] = field(default_factory=list)
@@ -190,7 +190,7 @@ class FleetBell(LocalBell):
         if notice.arrivals and self._listeners:
             self._arrived()
         if notice.own:
-            self.ring_own()
+            self.ring_own(notice.own)
         if notice.hub:
             self.on_hub()
         if not own:

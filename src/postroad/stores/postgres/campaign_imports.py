@@ -39,7 +39,7 @@ class CampaignConnections(CampaignTables):
 
     async def ring(self) -> None:
         """Tell all processes that there is something new to do."""
-        await self._store.ring_own()
+        await self._store.ring_own("campaigns")
 
     def _now(self) -> tuple[int, ...]:
         return ()

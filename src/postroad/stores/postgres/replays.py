@@ -39,7 +39,7 @@ class PostgresReplays(ReplayTables, PostgresBase):
 
     async def ring_replays(self) -> None:
         """Wake those who work at replays, in any process."""
-        await self.ring_own()
+        await self.ring_own("replays")
 
     async def replay_add(self, job: ReplayJob, most: int) -> bool:
         """Store a new replay. Those of a tenant are counted and stored one by one."""

@@ -314,6 +314,7 @@ class RabbitStore(
         self.open_schedule, self.tick_notes = state.open_schedule, state.tick_notes
         self.timetable_add, self.timetable_put = state.timetable_add, state.timetable_put
         self.timetable_drop, self.timetable_page = state.timetable_drop, state.timetable_page
+        self.declared_versions = state.declared_versions
         self.timetables_next = state.timetables_next
         self.timetable_postpone = state.timetable_postpone
         self.hear_timetables = state.hear_timetables

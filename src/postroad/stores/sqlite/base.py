@@ -91,9 +91,9 @@ class SqliteBase(Statements):
         """Call it when this process rings for jobs: replays or timetables."""
         self.bell.on_own[who] = call
 
-    async def ring_own(self) -> None:
+    async def ring_own(self, kind: str) -> None:
         """Wake those who work at such jobs: no other process has this file."""
-        self.bell.ring_own()
+        self.bell.ring_own(kind)
 
     async def write(
         self,

@@ -29,7 +29,7 @@ class SqliteReplays(ReplayTables, SqliteBase):
 
     async def ring_replays(self) -> None:
         """Wake the worker of this process: no other has this file."""
-        await self.ring_own()
+        await self.ring_own("replays")
 
     async def replay_add(self, job: ReplayJob, most: int) -> bool:
         """Store a new replay."""

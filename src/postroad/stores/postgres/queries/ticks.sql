@@ -34,10 +34,14 @@ update postroad.schedule
 delete from postroad.schedule where tenant = $1 and name = $2 and version = $3 returning 1
 
 -- name: timetable_page
--- List a tenant's timetables by name; or one of them.
-select tenant, name, origin, cron, tz, every_ms, start_at, decided_to, queue, body, missed, paused, look_at, version,
-       changed_at, error
+-- List a tenant's timetables by name, without their bodies of up to 64 KB each; or one of them, with it.
+select tenant, name, origin, cron, tz, every_ms, start_at, decided_to, queue,
+       case when $2::text = '' then ''::bytea else body end, missed, paused, look_at, version, changed_at, error
   from postroad.schedule where tenant = $1 and ($2::text = '' or name = $2) and name > $3 order by name limit $4
+
+-- name: declared_versions
+-- List the versions of the timetables of programs.
+select name, version from postroad.schedule where tenant = $1 and origin = 'code'
 
 -- name: timetables_next
 -- List the timetables that are to be looked at first.

@@ -45,10 +45,14 @@ update schedule
 delete from schedule where tenant = ?1 and name = ?2 and version = ?3
 
 -- name: timetable_page
--- List a tenant's timetables by name; or one of them.
-select tenant, name, origin, cron, tz, every_ms, start_at, decided_to, queue, body, missed, paused, look_at, version,
-       changed_at, error
+-- List a tenant's timetables by name, without their bodies of up to 64 KB each; or one of them, with it.
+select tenant, name, origin, cron, tz, every_ms, start_at, decided_to, queue,
+       case when ?2 = '' then x'' else body end, missed, paused, look_at, version, changed_at, error
   from schedule where tenant = ?1 and (?2 = '' or name = ?2) and name > ?3 order by name limit ?4
+
+-- name: declared_versions
+-- List the versions of the timetables of programs.
+select name, version from schedule where tenant = ?1 and origin = 'code'
 
 -- name: timetables_next
 -- List the timetables that are to be looked at first.
