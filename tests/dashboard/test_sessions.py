@@ -95,6 +95,7 @@ async def test_a_mistyped_tenant_locks_nobody_out(stand: PageStand, name: str) -
     assert (await stand.get("/queues")).status == 200
     stand.cookies["postroad_tenant_8600"] = quote(name)  # one that was kept before
     assert (await stand.get("/queues")).status == 200
+    await stand.road.tenants.create("acme")
     assert (await stand.post("/tenant", tenant="acme")).status == 303
     assert b'value="acme"' in (await stand.get("/queues")).content
 
