@@ -4,6 +4,8 @@ import asyncio
 import re
 from typing import Any
 
+import pytest
+
 from tests.dashboard.stand import PageStand
 
 
@@ -127,3 +129,36 @@ async def test_tokens_and_people(stand: PageStand) -> None:
     assert b"/access" not in (await stand.get("/")).content
     refused = await stand.post("/access/make", {"postroad-fetch": "1"}, name="x", role="read")
     assert refused.json()["bad"]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/access/make", {"name": "x", "role": "read", "days": "ten"}),
+        ("/lanes/pause", {"lane": "x"}),
+        ("/lanes/pause", {"lane": "9" * 5_000}),
+        ("/mailboxes/create", {"quota": "-1"}),
+        ("/messages/again-all", {"level": "high"}),
+        ("/messages/again-all", {"count": "1.5"}),
+        ("/dead/purge", {"count": "all"}),
+    ],
+)
+async def test_what_is_no_number_is_told_in_place(
+    stand: PageStand, path: str, fields: dict[str, str]
+) -> None:
+    await stand.login()
+    refused = await stand.post(path, {"postroad-fetch": "1"}, **fields)
+    assert refused.json()["bad"]
+    assert "is no whole number" in refused.json()["notice"]
+
+
+async def test_every_refusal_of_a_quiet_form_is_told_in_place(stand: PageStand) -> None:
+    await stand.login()
+    quiet = {"postroad-fetch": "1"}
+    many = await stand.post("/queues/pause", quiet, **{f"f{n}": "x" for n in range(5_001)})
+    nothing = await stand.post("/queues/pause", quiet)
+    elsewhere = await stand.post("/queues/pause", quiet | {"origin": "http://evil.example"})
+    assert [answer.status for answer in (many, nothing, elsewhere)] == [400, 400, 403]
+    told = [answer.json()["notice"] for answer in (many, nothing, elsewhere)]
+    for text, words in zip(told, ("at most 5000", "queue is empty", "are refused"), strict=True):
+        assert words in text

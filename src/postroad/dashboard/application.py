@@ -184,6 +184,7 @@ class Dashboard:
             chosen = form.one("tenant").strip()
             if chosen:
                 check_one_tenant(chosen)
+                await PageApi(self._api, request).check_tenant(chosen)
             kept = guarding.cookie(request, guarding.TENANT, chosen, SESSION_S if chosen else 0)
             return _go("/", {"set-cookie": kept})
         if path == "/theme":
@@ -277,4 +278,6 @@ def _html(request: Request, template: str, status: int, **shown: Any) -> Respons
 
 
 def _failed(request: Request, told: Problem) -> Response[Any]:
+    if FETCH in request.headers:
+        return Response({"notice": told.detail, "bad": True, "go": ""}, told.status)
     return _html(request, "failed.html", told.status, problem=told)

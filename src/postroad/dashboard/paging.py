@@ -1,7 +1,7 @@
 """What a page is: regions that are loaded and shown, and actions of its forms."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from msgspec import Struct
@@ -12,6 +12,8 @@ from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
 from postroad.dashboard.passing import PassOn
 from postroad.model.tokens import Caller, Scope
+
+DIGITS_MAX: Final = 12
 
 
 class PageView(Struct, frozen=True):
@@ -80,6 +82,13 @@ class Form:
         if not (value := self.one(name)):
             raise BadRequest(f"{name} is empty: fill it in")
         return value
+
+    def number(self, name: str) -> int:
+        """A field that must be a whole number; a refusal if it is none."""
+        text = self.need(name).strip()
+        if not text.isdecimal() or len(text) > DIGITS_MAX:
+            raise refusal(f"{name}: {text[:40]!r} is no whole number: give digits, as 30")
+        return int(text)
 
     def all(self, name: str) -> list[str]:
         """All fields of a name, as of ticked boxes."""

@@ -26,8 +26,8 @@ async def _audit(view: PageView) -> dict[str, Any]:
 async def _make(view: PageView, form: Form) -> ActionResult:
     data: dict[str, Any] = {"name": form.need("name"), "role": form.need("role")}
     data |= form.some("tenant")
-    if days := form.one("days"):
-        data["lasts_s"] = int(days) * DAY_S
+    if form.one("days"):
+        data["lasts_s"] = form.number("days") * DAY_S
     made = await view.api.post("/v1/tokens", data)
     shown = {
         "heading": f"Token {made['token']['name']}",

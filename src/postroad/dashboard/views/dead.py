@@ -74,7 +74,7 @@ async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     if not form.one("count"):
         found = (await view.api.post(path, {**which, "dry_run": True}))["count"]
         return ActionResult("", page="confirm.html", shown=_question(verb, found, which))
-    total = int(form.need("count"))
+    total = form.number("count")
     data = which if "ids" in which else {**which, "count": total}
     if verb == "replay":
         data["mode"] = form.one("mode", "once")

@@ -15,17 +15,17 @@ async def _story(view: PageView) -> dict[str, Any]:
 
 
 async def _pause(view: PageView, form: Form) -> ActionResult:
-    await view.api.do("/v1/lanes:pause", {"lane": int(form.need("lane"))})
+    await view.api.do("/v1/lanes:pause", {"lane": form.number("lane")})
     return ActionResult("The lane is paused: no try starts on any of its queues.")
 
 
 async def _resume(view: PageView, form: Form) -> ActionResult:
-    await view.api.do("/v1/lanes:resume", {"lane": int(form.need("lane"))})
+    await view.api.do("/v1/lanes:resume", {"lane": form.number("lane")})
     return ActionResult("The lane goes on.")
 
 
 async def _unblock(view: PageView, form: Form) -> ActionResult:
-    await view.api.do("/v1/lanes:unblock", {"lane": int(form.need("lane"))})
+    await view.api.do("/v1/lanes:unblock", {"lane": form.number("lane")})
     return ActionResult("Its circuit is closed: messages go out again now.")
 
 

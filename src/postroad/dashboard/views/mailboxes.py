@@ -18,8 +18,8 @@ async def _table(view: PageView) -> dict[str, Any]:
 
 
 async def _create(view: PageView, form: Form) -> ActionResult:
-    quota = form.one("quota")
-    made = await view.api.post("/v1/mailboxes", {"quota": int(quota)} if quota else {})
+    asked = {"quota": form.number("quota")} if form.one("quota") else {}
+    made = await view.api.post("/v1/mailboxes", asked)
     shown = {
         "heading": f"Mailbox {made['box']}",
         "name": "Token of the sender, then of the recipient",

@@ -66,11 +66,11 @@ async def _again_all(view: PageView, form: Form) -> ActionResult:
     filters = chosen_filters(form.some(*FILTERS))
     data: dict[str, Any] = {**filters}
     if "level" in data:
-        data["level"] = int(data["level"])
+        data["level"] = form.number("level")
     if not form.one("count"):
         found = (await view.api.post("/v1/messages:send-again", {**data, "dry_run": True}))["sent"]
         return ActionResult("", page="confirm.html", shown=_question(found, filters))
-    total = int(form.need("count"))
+    total = form.number("count")
     job = PageJob(view.who.tenant, "Send again", view.who.name, total, 0)
     view.jobs.start(view.api, job, "/v1/messages:send-again", {**data, "count": total})
     go = f"/messages?{urlencode(filters)}"
