@@ -3,6 +3,7 @@ stores its intents, calls, records."""
 
 import asyncio
 from collections import deque
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -205,14 +206,15 @@ class SendingLane:
                 again_s = block.again_s - self._deps.clock.steady_s()
                 await self._wait(min(max(again_s, 0.002), RETRY_S))
                 return
-        messages = [self._rendered.popleft() for _ in slots]
-        noted = await run.intend([one.row.n for one in messages])
-        for message, slot in zip(messages, slots, strict=True):
+        noted = await run.intend([one.row.n for one in islice(self._rendered, len(slots))])
+        for slot in slots:
+            message = self._rendered.popleft()
             n = message.row.n
-            run.ahead.discard(n)
             if n in noted.tries:
                 self._start(message, noted.tries[n], slot)
-            elif n in noted.suppressed:  # since they were read
+                continue
+            run.ahead.discard(n)
+            if n in noted.suppressed:  # since they were read
                 run.keep_back(message.row, noted.suppressed[n])
         if not noted.tries and not noted.suppressed:  # stopped, or another owner's
             run.stop()
@@ -273,6 +275,7 @@ class SendingLane:
 
     def _written(self, result: CallResult) -> None:
         self._in_flight -= 1
+        self._run.ahead.discard(result.n)
         if result.state is RowState.unsent and not result.due_ms:
             self.missed(result.n)
         self._changed.set()
