@@ -62,11 +62,11 @@ async def test_counts_are_noted_for_answers_in_one_piece_and_in_steps(stand: Sta
 async def test_a_line_shows_what_was_given_and_nothing_of_what_was_not(stand: Stand) -> None:
     times = {"name": "nightly", "queue": "good", "body": 1, "cron": "0 3 * * *"}
     assert (await stand.say("POST", "/v1/timetables", times)).status == 201
-    other = {"every": 60, "missed": "skip"}
+    other = {"every_s": 60, "missed": "skip"}
     assert (await stand.say("PATCH", "/v1/timetables/nightly", other)).status == 200
     changed, made = await lines(stand)
     assert made["what"] == {"name": "nightly", "queue": "good", "cron": "0 3 * * *"}
-    assert changed["what"] == {"name": "nightly", "every": "60.0", "missed": "skip"}
+    assert changed["what"] == {"name": "nightly", "every_s": "60.0", "missed": "skip"}
 
 
 async def test_the_line_is_there_before_the_change(

@@ -162,8 +162,8 @@ ELSEWHERE = {
         *("zone", "replace", "at_most", "unique_for"),
     },
     "/v1/tokens": {"role", "everywhere"},
-    "/v1/timetables": {"every"},
-    "/v1/timetables/{name}": {"every"},
+    "/v1/timetables": {"every_s"},
+    "/v1/timetables/{name}": {"every_s"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
 and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/ways; when endpoints
@@ -353,5 +353,5 @@ async def test_timetables(stand: Stand) -> None:
     assert (await stand.say("PATCH", place, OTHER_TIMES)).status == 200
     shown = (await stand.say("GET", place)).json()
     assert {name: shown[name] for name in OTHER_TIMES} == OTHER_TIMES
-    often = (await stand.say("PATCH", place, {"every": 90})).json()
+    often = (await stand.say("PATCH", place, {"every_s": 90})).json()
     assert (often["every_s"], often["cron"], often["when"]) == (90.0, "", "every 1 min 30 s")

@@ -222,3 +222,44 @@ def test_a_report_takes_back_a_failure_that_was_temporary(tell: Callable[..., No
             assert (counts.sent, counts.failed, counts.temporary) == (2 - left, left, 0)
 
     tell(story)
+
+
+def test_what_a_released_job_had_begun_is_uncertain_but_for_those_nobody_called(
+    tell: Callable[..., None],
+) -> None:
+    """The job was ready again, and what stood begun in it was never sent to and never ended."""
+
+    async def story(here: Bench) -> None:
+        job = await here.claim()
+        await here.begin(job, 4)
+        stale = Job(job.id, job.campaign, job.epoch - 1)
+        await here.store.release(ME, stale, [1, 2, 3, 4])
+        await here.store.release(OTHER, job, [1, 2, 3, 4])
+        assert await here.store.queued(job, 0, 10) == []
+        await here.store.release(ME, job, [1, 2])
+        assert ((await here.counts()).uncertain, (await here.counts()).unsent) == (2, 8)
+        again = await here.claim(OTHER)
+        assert await here.begin(again, 10, OTHER) == {1: 2, 2: 2, **dict.fromkeys(range(5, 11), 1)}
+        await here.store.release(OTHER, again, repeats=True)
+        assert (await here.counts()).uncertain == 2
+        assert len(await here.begin(await here.claim(), 10)) == 8
+
+    tell(story)
+
+
+def test_a_stopped_job_that_is_released_with_a_call_in_doubt_does_not_send_it_again(
+    tell: Callable[..., None],
+) -> None:
+    """What was begun was forgotten with the job, and sent again when the campaign was resumed."""
+
+    async def story(here: Bench) -> None:
+        job = await here.claim()
+        await here.begin(job, 2)
+        await here.road.campaigns.stop("c")
+        await here.store.release(ME, job)
+        await here.store.log()
+        assert (await here.counts()).uncertain == 2
+        await here.road.campaigns.resume("c")
+        assert set(await here.begin(await here.claim(), 10)) == set(range(3, 11))
+
+    tell(story)

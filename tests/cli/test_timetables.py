@@ -33,9 +33,22 @@ def test_what_is_wrong_is_named() -> None:
         (("create", "it", "good", "{", "--every", "60s"), "is not JSON"),
         (("create", "it", "good", "1", "--cron", "61 * * * *"), "bad minute"),
         (("create", "it", "good", "1", "--cron", "* * * * *", "--zone", "Nowhere"), "time zone"),
+        (("create", "it", "good", "1", "--every", "0s"), "--every: give one second to a year"),
+        (("create", "it", "good", "1", "--every", "0.1s"), "--every: give one second to a year"),
         (("change", "it"), "say what is to be different"),
         (("pause", "it"), "has no timetable 'it'"),
     ):
         wrong = postroad("timetable", *given)
         assert wrong.exit_code == 2, wrong.stderr
         assert says in " ".join(wrong.stderr.split())
+        assert "--text" not in wrong.stderr  # these commands have no such option
+        assert "tz=" not in wrong.stderr
+
+
+@pytest.mark.usefixtures("road")
+def test_a_zone_without_a_cron_line_is_refused() -> None:
+    _ = data("timetable", "create", "often", "good", "1", "--every", "90s")
+    refused = postroad("timetable", "change", "often", "--zone", "Europe/Berlin")
+    assert refused.exit_code == 2
+    assert "comes every 1 min 30 s: leave it out" in " ".join(refused.stderr.split())
+    assert data("timetable", "change", "often", "--zone", "UTC")["zone"] == "UTC"  # as it was

@@ -277,6 +277,19 @@ async def test_a_held_lane_is_not_claimed_before_its_time_and_of_two_ends_the_la
     assert (taken.id, taken.circuit) == (lane.id, CLOSED)
 
 
+async def test_a_hold_does_not_shorten_a_circuit_that_is_open_for_longer(bench: Bench) -> None:
+    """A campaign that was throttled for a moment ended the wait for a server that was away."""
+    queue = await bench.queue()
+    await bench.send(queue)
+    lane = await bench.take()
+    circuit = opened(bench, 60)
+    await bench.circuit(lane, circuit)
+    await bench.store.hold_lane(lane.id, bench.at(30), "a campaign was told so")
+    assert (await bench.view(lane.id)).circuit == circuit
+    await bench.store.hold_lane(lane.id, bench.at(90), "and this")
+    assert (await bench.view(lane.id)).circuit.until_ms == bench.at(90)
+
+
 async def test_a_circuit_writes_nothing_on_queues_and_messages(bench: Bench) -> None:
     queue = await bench.queue()
     await bench.send(queue)

@@ -160,5 +160,5 @@ async def test_every_refusal_of_a_quiet_form_is_told_in_place(stand: PageStand) 
     elsewhere = await stand.post("/queues/pause", quiet | {"origin": "http://evil.example"})
     assert [answer.status for answer in (many, nothing, elsewhere)] == [400, 400, 403]
     told = [answer.json()["notice"] for answer in (many, nothing, elsewhere)]
-    for text, words in zip(told, ("at most 5000", "queue is empty", "nothing"), strict=True):
+    for text, words in zip(told, ("at most 5000", "queue is empty", "are refused"), strict=True):
         assert words in text

@@ -118,6 +118,23 @@ def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Si
         expect(page.get_by_text("for bad is dead")).to_be_visible()  # it has died again, live
 
 
+def test_chosen_rows_stay_chosen_when_a_message_arrives(browser: Browser, place: Site) -> None:
+    first, second = place.send("good", delay=3600), place.send("good", delay=3600)
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/messages?queue=good&state=waiting")
+        page.get_by_label(f"Choose {first}").check()
+        page.get_by_label(f"Choose {second}").check()
+        third = place.send("good", delay=3600)
+        expect(page.get_by_label(f"Choose {third}")).not_to_be_checked()
+        expect(page.get_by_label(f"Choose {first}")).to_be_checked()
+        expect(page.get_by_text("2 chosen")).to_be_visible()
+        place.ask("DELETE", f"/v1/messages/{second}")
+        expect(page.get_by_label(f"Choose {second}")).to_have_count(0)
+        expect(page.get_by_text("1 chosen")).to_be_visible()
+        expect(page.get_by_label(f"Choose {first}")).to_be_checked()
+
+
 def test_what_is_dead_is_purged_after_a_question_and_as_a_job(
     browser: Browser, place: Site
 ) -> None:

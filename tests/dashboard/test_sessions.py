@@ -95,6 +95,7 @@ async def test_a_mistyped_tenant_locks_nobody_out(stand: PageStand, name: str) -
     assert (await stand.get("/queues")).status == 200
     stand.cookies["postroad_tenant_8600"] = quote(name)  # one that was kept before
     assert (await stand.get("/queues")).status == 200
+    await stand.road.tenants.create("acme")
     assert (await stand.post("/tenant", tenant="acme")).status == 303
     assert b'value="acme"' in (await stand.get("/queues")).content
 
@@ -196,3 +197,12 @@ async def test_wrong_codes_of_strangers_leave_no_line_in_the_audit_log(stand: Pa
     before = (await stand.say("GET", "/v1/audit")).json()["lines"]
     assert (await stand.post("/login", code="prt_wrong")).status == 401
     assert (await stand.say("GET", "/v1/audit")).json()["lines"] == before
+
+
+async def test_while_one_tenant_is_shown_people_are_let_in_to_that_one(stand: PageStand) -> None:
+    await stand.login()
+    for shown, tenant in (("", "*"), ("acme", "acme")):
+        await stand.post("/tenant", tenant=shown)
+        page = await stand.post("/access/invite", name="Bob", role="operate")
+        code = page.content.partition(b"code=")[2][: len(stand.token)].decode()
+        assert (await stand.road.sessions.open(code)).token.tenant == tenant

@@ -30,7 +30,7 @@ def plant(place: Site) -> None:
         )
         place.ask("POST", "/v1/logins", {"name": vector[:150]})
         place.ask("POST", "/v1/limits", {"name": vector[:90], "lanes": "smtp:*", "rate": "1/s"})
-        timed = {"name": vector[:90], "queue": "later", "body": vector, "every": 86_400}
+        timed = {"name": vector[:90], "queue": "later", "body": vector, "every_s": 86_400}
         place.ask("POST", "/v1/timetables", timed)
 
 

@@ -17,6 +17,7 @@ django.setup()
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
+from postroad.django.roads import sending_road  # noqa: E402
 from postroad.django.running import load_task  # noqa: E402
 from postroad.django.tasks import (  # noqa: E402
     InvalidTask,
@@ -87,9 +88,16 @@ def results() -> dict[str, Any]:
         "slow": slow.return_value,
         "waiting": [waiting.status, waiting.started_at, waiting.attempts],
         "unknown": refused(lambda: backend.get_result("msg_0ajpfmtjg0001")),
+        "foreign": refused(lambda: backend.get_result(sent_by_hand(backend))),
         "nonsense": refused(lambda: backend.get_result("what?")),
         "mismatch": refused(lambda: jobs.told.get_result(added.id)),
     }
+
+
+def sent_by_hand(backend: Any) -> str:
+    """The id of a message that is no task: its body is bytes."""
+    receipt = sending_road(backend).send("django:default", b"\xff", delay=3_600)
+    return str(receipt.id)
 
 
 def timely(read: Any) -> bool:

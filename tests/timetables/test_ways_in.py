@@ -68,7 +68,7 @@ def test_timetables_without_await(tmp_path: Path) -> None:
 async def test_scopes_hide_bodies_and_changes_are_audited(tmp_path: Path) -> None:
     async with Stand(tmp_path) as stand:
         secret = (await stand.road.tokens.make("look", scopes=["read"])).secret
-        asked = {"name": "it", "queue": "good", "body": {"secret": 1}, "every": 60}
+        asked = {"name": "it", "queue": "good", "body": {"secret": 1}, "every_s": 60}
         assert (await stand.say("POST", "/v1/timetables", asked, token=secret)).status == 403
         assert (await stand.say("POST", "/v1/timetables", asked)).status == 201
         shown = (await stand.say("GET", "/v1/timetables/it", token=secret)).json()

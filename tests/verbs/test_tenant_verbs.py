@@ -158,6 +158,19 @@ def test_one_that_has_work_is_removed_only_if_that_is_said(dsn: str) -> None:
     asyncio.run(story())
 
 
+def test_one_that_has_a_timetable_is_removed_only_if_that_is_said(dsn: str) -> None:
+    async def story() -> None:
+        async with opened(dsn) as road:
+            _ = await road.tenants.create("timed")
+            _ = await road.timetables.create("it", "sim://a/1", 1, every=60, tenant="timed")
+            with pytest.raises(TenantInUse, match=r"has 1 timetables, and nothing was removed"):
+                _ = await road.tenants.remove("timed")
+            await road.timetables.delete("it", tenant="timed")
+            _ = await road.tenants.remove("timed")
+
+    asyncio.run(story())
+
+
 def test_what_is_sent_after_the_look_is_not_removed(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

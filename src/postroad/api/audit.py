@@ -28,7 +28,7 @@ NAMED: Final = frozenset(
         "credential",
         "cron",
         "do",
-        "every",
+        "every_s",
         "everywhere",
         "everything",
         "force",

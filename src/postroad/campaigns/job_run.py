@@ -73,7 +73,7 @@ class _IntentBatch:
 
     def __init__(self) -> None:
         self.ns: list[int] = []
-        self.written: Intents | None = None
+        self.answer: Intents | Exception | None = None
 
 
 class JobRun:
@@ -89,12 +89,14 @@ class JobRun:
         self.lanes = Tasks(deps.log, lambda _: self.recorder.changed.set())
         """What fails there ends the job, and not the process."""
         self.ahead: set[int] = set()
-        """Recipients that a lane has and that are not begun: they are not read twice."""
+        """Recipients that a lane has, until a result is written: they are not read twice."""
         self.blocked_until_ms = 0
         """Of the credential, which all lanes obey."""
         self.stopping = False
         self.refused = ""
         """Why nothing can be sent any more."""
+        self.uncalled: list[int] = []
+        """Whether their intents are stored is not known; no call was made to them."""
         self._intents = _IntentBatch()
         self._writing = asyncio.Lock()
 
@@ -127,12 +129,24 @@ class JobRun:
         self.recorder.add(CallResult(row.n, row.tries, RowState.suppressed, sub_type=reason))
 
     async def intend(self, ns: list[int]) -> Intents:
-        """Store intents. While some are written, those of other lanes gather, for one commit."""
+        """Store intents. While some are written, those of other lanes gather, for one commit. If it
+        fails it fails for all of them."""
         batch = self._intents
         batch.ns += ns
         async with self._writing:
-            if batch.written is None:
+            if batch.answer is None:
                 self._intents = _IntentBatch()
-                deps, job = self.deps, self.context.job
-                batch.written = await deps.store.intend(deps.owner, job, batch.ns)
-        return batch.written
+                batch.answer = await self._answer(batch.ns)
+        if isinstance(batch.answer, Exception):
+            raise batch.answer
+        return batch.answer
+
+    async def _answer(self, ns: list[int]) -> Intents | Exception:
+        """Write intents. If it is not known whether they are stored the job begins again, at
+        another epoch: a commit that comes late finds that the job is not this owner's any more."""
+        try:
+            return await self.deps.store.intend(self.deps.owner, self.context.job, ns)
+        except Exception as error:  # noqa: BLE001 - each lane of the batch raises it
+            self.uncalled += ns
+            self.stop()
+            return error

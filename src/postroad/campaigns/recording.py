@@ -53,6 +53,11 @@ class ResultRecorder:
         """Whether results of calls that have begun will still be written."""
         return self.in_flight > 0 and self._tasks.error is None
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether there is time left for a store that is away."""
+        return self._clock.steady_s() < self._until_s
+
     def check(self) -> None:
         """Raise RecorderFailed if results are not written any more."""
         if self._tasks.error is not None:
@@ -81,7 +86,7 @@ class ResultRecorder:
                 batch = self._results[:BATCH_MAX]
                 if await self._written(batch):
                     self._done(len(batch))
-                elif self._clock.steady_s() < self._until_s:
+                elif self.may_wait:
                     await self._clock.sleep(RETRY_S)
                 else:
                     self._give_up()

@@ -186,9 +186,18 @@ class Sender:
         recorder.check()
 
     async def _let_go(self) -> None:
+        """Release the job. If the store is away until the process ends its lease runs out, and what
+        may have been begun is uncertain."""
+        while not await self._released() and self._run.recorder.may_wait:
+            await self._deps.clock.sleep(RETRY_S)
+
+    async def _released(self) -> bool:
+        deps, context = self._deps, self._context
+        repeats = context.opened.channel.calls_max > 1
         try:
-            await self._deps.store.release(self._deps.owner, self._context.job)
-        except StoreError as error:  # its lease runs out, and nothing of it is in flight
-            self._deps.log.warning(
-                "could not release a job: it is free when its lease ends", error=str(error)
-            )
+            await deps.store.release(deps.owner, context.job, self._run.uncalled, repeats=repeats)
+        except StoreError as error:
+            deps.log.store_failed(TURN, error)
+            return False
+        deps.log.store_works(TURN)
+        return True

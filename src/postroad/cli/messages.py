@@ -90,8 +90,9 @@ def send(
     out().print(styled((receipt["id"], "bold"), f" {word}"))
 
 
-def read_body(given: str, *, text: bool = False) -> str | msgspec.Raw:
-    """Read a body that is given as an argument, or on standard input."""
+def read_body(given: str, *, text: bool | None = None) -> str | msgspec.Raw:
+    """Read a body that is given as an argument, or on standard input. `text` is None where a
+    command has no such option."""
     if given == "-" and sys.stdin.isatty():
         err().print("the body, then Ctrl+D:")
     try:
@@ -106,8 +107,9 @@ def read_body(given: str, *, text: bool = False) -> str | msgspec.Raw:
     try:
         msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
+        other = "" if text is None else ", or use --text"
         raise BadBody(
-            f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}', or use --text"
+            f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}'{other}"
         ) from None
     return msgspec.Raw(body)
 

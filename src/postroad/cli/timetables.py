@@ -17,8 +17,10 @@ from postroad.cli.command import (
 from postroad.cli.messages import read_body
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
+from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
+SHORTEST, LONGEST = timedelta(seconds=1), timedelta(days=366)
 Name = Annotated[str, Argument(help="The timetable's name.")]
 
 
@@ -28,7 +30,7 @@ class TimeFlags(SharedOptions, frozen=True):
     cron: Annotated[
         str, Option(help="Minute, hour, day of month, month, day of week, as '0 9 * * *'.")
     ] = ""
-    every: Annotated[timedelta, Option(help="Or so often, as 90s or 6h.")] = timedelta()
+    every: Annotated[timedelta | None, Option(help="Or so often, as 90s or 6h.")] = None
     zone: Annotated[
         str, Option(help="The time zone of the cron line, as Europe/Berlin; UTC if not given.")
     ] = ""
@@ -39,8 +41,14 @@ class TimeFlags(SharedOptions, frozen=True):
     def given(self) -> dict[str, Any]:
         """What was given of it."""
         texts = {"cron": self.cron, "zone": self.zone, "missed": self.missed}
-        every = {"every": self.every.total_seconds()} if self.every else {}
-        return {name: text for name, text in texts.items() if text} | every
+        return {name: text for name, text in texts.items() if text} | self._often()
+
+    def _often(self) -> dict[str, float]:
+        if self.every is None:
+            return {}
+        if not SHORTEST <= self.every <= LONGEST:
+            raise BadInput("--every: give one second to a year, as 90s or 6h")
+        return {"every_s": self.every.total_seconds()}
 
 
 def add(app: Group) -> None:

@@ -184,6 +184,7 @@ class Dashboard:
             chosen = form.one("tenant").strip()
             if chosen:
                 check_one_tenant(chosen)
+                await PageApi(self._api, request).check_tenant(chosen)
             kept = guarding.cookie(request, guarding.TENANT, chosen, SESSION_S if chosen else 0)
             return _go("/", {"set-cookie": kept})
         if path == "/theme":

@@ -11,7 +11,7 @@ from postroad.api.in_process import ask
 from postroad.api.progress import NDJSON
 from postroad.api.request import Request
 from postroad.model.problem import Problem
-from postroad.remote.api_request import ApiRequest
+from postroad.remote.api_request import ApiRequest, part
 
 
 class ProblemAnswer(Exception):
@@ -32,9 +32,17 @@ class PageApi:
         self._headers = {name: request.headers[name] for name in names if name in request.headers}
         self._client = request.client or ("", 0)
 
+    def now_ms(self) -> int:
+        """The time by the server's clock."""
+        return self._app.context.road.store.clock.now_ms()
+
     async def get(self, path: str, **query: object) -> Any:
         """Read something."""
         return await self._ask(ApiRequest("GET", path, query))
+
+    async def check_tenant(self, name: str) -> None:
+        """ProblemAnswer if there is no such tenant: its pages would look like an empty road."""
+        _ = await self.get(f"/v1/tenants/{part(name)}")
 
     async def post(self, path: str, data: object) -> Any:
         """Do something."""

@@ -92,7 +92,7 @@ def _slot(at_ms: int, here: list[dict[str, Any]]) -> Slot:
 
 def deliveries(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
     """Tries by what they gave."""
-    parts = [_parts(slot) for slot in shown]
+    parts = [parts_of(slot.tries) for slot in shown]
     top = _round_up(max(map(sum, parts), default=0))
     total = [sum(column) for column in zip(*parts, strict=True)]
     rows = [
@@ -168,10 +168,11 @@ def _path(values: Sequence[int | None], top: int) -> str:
     return path
 
 
-def _parts(slot: Slot) -> tuple[int, int, int]:
-    good = sum(slot.tries.get(kind, 0) for kind in GOOD)
-    soft = sum(slot.tries.get(kind, 0) for kind in SOFT)
-    return good, soft, sum(slot.tries.values()) - good - soft
+def parts_of(tries: dict[str, int]) -> tuple[int, int, int]:
+    """Tries that delivered, were put off, and failed."""
+    good = sum(tries.get(kind, 0) for kind in GOOD)
+    soft = sum(tries.get(kind, 0) for kind in SOFT)
+    return good, soft, sum(tries.values()) - good - soft
 
 
 def _times(shown: Sequence[Slot]) -> list[tuple[int, str, str]]:

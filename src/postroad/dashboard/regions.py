@@ -18,7 +18,9 @@ from postroad.ports.clock import Clock
 FRESH_S: Final = 1.0
 """A region is rendered at most so often, however many look at it."""
 SHARE: Final = 20
-"""One that took long to render is left alone for so many times as long."""
+"""One that took long to render is left alone for so many times as long, but not for longer than
+this:"""
+STALE_S: Final = 10.0
 KEPT_MAX: Final = 500
 LOOK_S: Final = 0.5
 HEARTBEAT_S: Final = 10.0
@@ -55,17 +57,17 @@ class Regions:
         return kept
 
     async def _render(self, kept: Rendered, page: WebPage, region: Region, view: PageView) -> None:
-        start_s = self._clock.steady_s()
+        start_s, share = self._clock.steady_s(), SHARE
         try:
             shown = await region.load(view)
             html = render(f"{page.name}/{region.name}.html", view=view, page=page, **shown)
         except ProblemAnswer as error:
-            html = render("problem.html", problem=error.problem)
+            html, share = render("problem.html", problem=error.problem), 0
         took_s = self._clock.steady_s() - start_s
         kept.tag = sha256(html.encode()).hexdigest()[:16]
         kept.html = Markup('<section data-region="{}" data-tag="{}" class="region">{}</section>')
         kept.html = kept.html.format(region.name, kept.tag, Markup(html))  # noqa: S704 - of a template
-        kept.until_s = self._clock.steady_s() + max(FRESH_S, took_s * SHARE)
+        kept.until_s = self._clock.steady_s() + min(STALE_S, max(FRESH_S, took_s * share))
 
     def forget(self) -> None:
         """Render everything anew: something was changed here."""

@@ -28,6 +28,7 @@ STATUS: Final = {
     State.cancelled: TaskResultStatus.FAILED,
 }
 """The others are READY: to be run, or to be run again."""
+NOT_THERE: Final = (UnknownMessage, NoBody, BadInput, Reject)
 NO_CLASS: Final = "postroad.errors.JobFailed"
 """The class of a failure that no exception of the task is: cut at its timeout, rejected, lost."""
 
@@ -39,7 +40,7 @@ def read_result(road: sync.Postroad, alias: str, number: str) -> Any:
         told = road.explain(number)
         body = msgspec.json.decode(road.messages.body(number).body)
         task = load_task(body["task"])
-    except (UnknownMessage, NoBody, BadInput, Reject, LookupError, TypeError) as error:
+    except (*NOT_THERE, LookupError, TypeError, msgspec.DecodeError) as error:
         raise TaskResultDoesNotExist(f"{number}: {error}") from error
     if not told.queue.startswith(PREFIX) or (end.state == State.delivered and not end.kept):
         raise TaskResultDoesNotExist(number)

@@ -67,6 +67,7 @@ class TenantCounts(Struct, frozen=True):
             "messages that wait": self.waiting,
             "messages in mailboxes": self.letters,
             "campaigns that are scheduled or run": self.live_campaigns,
+            "timetables": self.timetables,
         }
         return ", ".join(f"{count:,} {what}" for what, count in waits.items() if count)
 

@@ -185,8 +185,12 @@ class CampaignJobs(Protocol):
     async def record(self, campaign: int, results: Sequence[CallResult]) -> Counts:
         """Write results of calls; answers the counts. A late one settles an uncertain recipient."""
 
-    async def release(self, owner: int, job: Job) -> None:
-        """Give the job back: none of its calls is under way. Without operations it is SENT."""
+    async def release(
+        self, owner: int, job: Job, uncalled: Sequence[int] = (), *, repeats: bool = False
+    ) -> None:
+        """Give the job back: none of its calls is under way. Without operations it is SENT. What is
+        begun and has no result is uncertain, or queued again: the uncalled ones, to whom no call
+        was made, and all where the channel `repeats`."""
 
     async def reap(self, heirs: Sequence[int] = (), repeats: Sequence[str] = ()) -> int:
         """Free the jobs of owners that were not heard from; answers how many. What they had begun

@@ -31,7 +31,7 @@ def _shaped(args: Args) -> Args:
     if "body" in given:
         given["body"] = Raw(encode_body(given["body"]))
     if "every" in given:
-        given["every"] = seconds_of(given["every"])
+        given["every_s"] = seconds_of(given.pop("every"))
     return given
 
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from postroad.model.campaign import Campaign, Counts, Job, Recipient, Row, RowState, Spec
+from postroad.model.campaign import Campaign, Counts, Recipient, Row, RowState, Spec
 from postroad.model.credential import Credential
 from postroad.ports.campaigns import Import
 from postroad.stores.campaign_rows import (
@@ -135,7 +135,3 @@ class CampaignTables(CredentialTable):
         """The import that is under way."""
         row = await self._sql.first("campaigns", "import_find", campaign)
         return read_import(row) if row else None
-
-    async def release(self, owner: int, job: Job) -> None:
-        """Give the job back: none of its calls is under way."""
-        await self._sql.execute("campaigns", "job_release", job.id, owner, job.epoch)

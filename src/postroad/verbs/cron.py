@@ -60,7 +60,7 @@ def zone_of(tz: str) -> ZoneInfo:
         return ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise BadInput(
-            f"tz={tz!r} is not a time zone: give a name like 'UTC' or 'Europe/Berlin'"
+            f"{tz!r} is not a time zone: give a name like 'UTC' or 'Europe/Berlin'"
         ) from None
 
 

@@ -298,14 +298,24 @@ def _changed(row: Timetabled, changed: TimetableChange, now_ms: int) -> Timetabl
     elif "every" in changed and (every_ms := check_every(changed["every"])) != plan.every_ms:
         plan = replace(plan, cron="", every_ms=every_ms, start_ms=now_ms)
     if "zone" in changed:
-        plan = replace(plan, tz=changed["zone"])
-        check_plan(plan.cron or "* * * * *", plan.tz)
+        plan = _zoned(plan, changed["zone"])
     if _times(plan) != _times(row.plan):
         plan = replace(plan, decided_ms=max(plan.decided_ms, now_ms))
     missed = check_missed(changed.get("missed", row.missed))
     body = _body(changed["body"]) if "body" in changed else row.body
     queue = changed.get("queue", row.queue)
     return replace(row, plan=plan, missed=missed, body=body, queue=queue)
+
+
+def _zoned(plan: Schedule, zone: str) -> Schedule:
+    """The plan in another zone. The one that it has may be given again."""
+    if zone != plan.tz and not plan.cron:
+        often = told_when(plan)
+        raise BadInput(
+            f"zone={zone!r} is for a cron line, and {plan.name!r} comes {often}: leave it out"
+        )
+    check_plan(plan.cron or "* * * * *", zone)
+    return replace(plan, tz=zone)
 
 
 def _times(plan: Schedule) -> tuple[str, int, str]:

@@ -14,8 +14,8 @@ from postroad.verbs.tokens import NewToken
 
 
 class LoginRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Who will log in, and as what. Without a tenant it is as the token that asks: for every
-    tenant, or for its own."""
+    """Who will log in, and as what. Without a tenant it is as the request: for every tenant, or for
+    that of its token or of its header `Postroad-Tenant`."""
 
     name: Annotated[Name, Meta(min_length=1)]
     role: Role = Role.admin
@@ -40,7 +40,8 @@ class SessionRequest(Struct, frozen=True, forbid_unknown_fields=True):
 async def login_make(request: Request, asked: LoginRequest) -> LoginLink:
     """Make a login link, good once within 15 minutes. It is in this answer and nowhere else."""
     who = request.who
-    tenant = asked.tenant or (EVERY_TENANT if who.every_tenant else who.tenant)
+    every = who.every_tenant and request.headers.get("postroad-tenant") is None
+    tenant = asked.tenant or (EVERY_TENANT if every else who.tenant)
     made = await request.road.sessions.login(asked.name, role=asked.role, tenant=tenant, by=who)
     return login_link(made, request.context.url)
 

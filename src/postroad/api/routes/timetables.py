@@ -19,14 +19,14 @@ Seconds = Annotated[float, Meta(ge=1, le=EVERY_MS_MAX / 1000)]
 
 
 class TimetableRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """A timetable: at the times of a `cron` line in a `zone`, or `every` so many seconds, `body`
+    """A timetable: at the times of a `cron` line in a `zone`, or every `every_s` seconds, `body`
     (any JSON) is sent to `queue`. `missed` says what becomes of times at which no process ran."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_MAX)]
     queue: Annotated[QueueName, Meta(min_length=1)]
     body: Raw
     cron: Name | UnsetType = UNSET
-    every: Seconds | UnsetType = UNSET
+    every_s: Seconds | UnsetType = UNSET
     zone: Id | UnsetType = UNSET
     missed: Missed | UnsetType = UNSET
     paused: bool = False
@@ -38,7 +38,7 @@ class TimetableChanges(Struct, frozen=True, forbid_unknown_fields=True):
     queue: Annotated[QueueName, Meta(min_length=1)] | UnsetType = UNSET
     body: Raw | UnsetType = UNSET
     cron: Name | UnsetType = UNSET
-    every: Seconds | UnsetType = UNSET
+    every_s: Seconds | UnsetType = UNSET
     zone: Id | UnsetType = UNSET
     missed: Missed | UnsetType = UNSET
 
@@ -96,7 +96,8 @@ async def timetable_delete(request: Request, name: str) -> None:
 
 
 def _given(asked: TimetableRequest | TimetableChanges) -> dict[str, Any]:
-    return {name: each for name, each in structs.asdict(asked).items() if each is not UNSET}
+    given = {name: each for name, each in structs.asdict(asked).items() if each is not UNSET}
+    return {"every" if name == "every_s" else name: each for name, each in given.items()}
 
 
 def _shown(request: Request, one: Timetable) -> Timetable:

@@ -32,10 +32,13 @@ async function send(form, button) {
 }
 
 function ticked(box) {
-  const form = box.form;
-  const boxes = [...form.querySelectorAll("input[name=id]")];
+  const boxes = box.form.querySelectorAll("input[name=id]");
   if (box.hasAttribute("data-all")) for (const each of boxes) each.checked = box.checked;
-  const count = boxes.filter((each) => each.checked).length;
+  chosen();
+}
+
+function chosen() {
+  const count = document.querySelectorAll("input[type=checkbox][name=id]:checked").length;
   for (const each of document.querySelectorAll("[data-chosen]")) each.textContent = count;
 }
 
@@ -50,6 +53,7 @@ export function start() {
     if (event.target.matches("input[type=checkbox][name=id], input[data-all]")) ticked(event.target);
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
+  document.addEventListener("refreshed", chosen);  // chosen rows may have left the page
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-copy]");
     if (!button) return;

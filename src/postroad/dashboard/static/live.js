@@ -31,6 +31,7 @@ export async function refresh(names) {
     if (old) morph(old, next);
   }
   tell();
+  document.dispatchEvent(new Event("refreshed"));
 }
 
 function open() {

@@ -6,8 +6,8 @@ function alike(old, fresh) {
     keyOf(old) === keyOf(fresh);
 }
 
-function keyOf(node) {
-  return node.nodeType === 1 ? node.getAttribute("data-key") || node.id || "" : "";
+function keyOf(node) {  // not `node.id`: of a form that has a field "id", that is the field
+  return node.nodeType === 1 ? node.getAttribute("data-key") || node.getAttribute("id") || "" : "";
 }
 
 function attributes(old, fresh) {

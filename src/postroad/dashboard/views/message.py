@@ -19,7 +19,14 @@ def _path(view: PageView) -> str:
 
 async def _story(view: PageView) -> dict[str, Any]:
     told = await view.api.get(f"{_path(view)}/explain")
-    return {"told": told, "finished": told["state"] in FINISHED}
+    answers = await _answers(view) if told["tries"] and view.may("bodies") else {}
+    return {"told": told, "finished": told["state"] in FINISHED, "answers": answers}
+
+
+async def _answers(view: PageView) -> dict[int, str]:
+    """What a webhook's server answered to each try."""
+    found = await view.api.get(f"{_path(view)}/attempts")
+    return {one["number"]: one["answer"][:BODY_MAX] for one in found if one["answer"]}
 
 
 async def _body(view: PageView) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from postroad.dashboard.paging import PageView, Region, WebPage
-from postroad.dashboard.plots import HOUR_MS, MINUTE_MS, deliveries, lateness, slots
+from postroad.dashboard.plots import HOUR_MS, MINUTE_MS, deliveries, lateness, parts_of, slots
 from postroad.dashboard.rendering import count, plural
+from postroad.dashboard.views.failing import failing_queues, last_error
 
 SHOWN_MAX: Final = 12
 LOOKED_AT: Final = 200
@@ -41,9 +42,9 @@ async def _states(view: PageView) -> dict[str, Any]:
     hour, dead = said["hour"], sum(said["dead"].values())
     due = said["oldest_due_ms"]
     late = due if due is not None and due < said["now_ms"] - MINUTE_MS else None
-    delivered = hour["tries"].get("delivered", 0)
+    delivered, put_off, failed = parts_of(hour["tries"])
     rate = f"last hour, {said['minute']['delivered_per_second']:.1f} a second now"
-    failed = sum(hour["tries"].values()) - delivered
+    beside = f"last hour, {count(put_off)} put off" if put_off else "last hour"
     tiles = [
         Tile(
             "Waiting", said["waiting"], "info", _list("waiting"), "due since" if late else "", late
@@ -51,7 +52,7 @@ async def _states(view: PageView) -> dict[str, Any]:
         Tile("Held", said["held"], "warn", _list("held"), _blocks(said)),
         Tile("Uncertain", said["uncertain"], "warn", _list("uncertain"), "to be settled by you"),
         Tile("Delivered", delivered, "good", _list("delivered"), rate),
-        Tile("Failed tries", failed, "warn", "/queues", "last hour"),
+        Tile("Failed tries", failed, "warn", "/queues", beside),
         Tile("Dead", dead, "bad", "/dead", _dead(said["dead"])),
     ]
     return {"tiles": tiles}
@@ -86,6 +87,7 @@ async def _trouble(view: PageView) -> dict[str, Any]:
         found += await _lanes(view)
     if said["blocked_queues"] or said["paused_queues"] or said["held"]:
         found += await _queues(view)
+    found += await _failing(view, {each.name for each in found})
     if said["uncertain"]:
         text = "may have arrived or not: say what became of them."
         found.append(Trouble(f"{count(said['uncertain'])} uncertain", text, _list("uncertain")))
@@ -124,6 +126,16 @@ async def _queues(view: PageView) -> list[Trouble]:
         text = f"has {plural(waits, 'message')} that cannot go: {why} {_next(told)}"
         kind = "bad" if row["block"] else "warn"
         found.append(Trouble(row["queue"], text, link, kind, told["next"]["not_before_ms"]))
+    return found
+
+
+async def _failing(view: PageView, told: set[str]) -> list[Trouble]:
+    """Queues that nothing blocks and whose tries all fail."""
+    failing, found = await failing_queues(view), []
+    for queue in [name for name in failing.tries if name not in told][:SHOWN_MAX]:
+        error = await last_error(view, queue)
+        text = f"fails: {failing.sentence(queue)}{': ' if error else ''}{error}"
+        found.append(Trouble(queue, text, f"/queue?{urlencode({'name': queue})}", "bad"))
     return found
 
 

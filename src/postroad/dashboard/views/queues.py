@@ -3,13 +3,14 @@
 from typing import Any, Final
 
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.views.failing import failing_queues, last_error
 
 
 async def _table(view: PageView) -> dict[str, Any]:
     shown: dict[str, Any] = await view.api.get(
         "/v1/queues", limit=50, after=view.query.get("after")
     )
-    return shown
+    return {**shown, "failing": await failing_queues(view)}
 
 
 async def _pause(view: PageView, form: Form) -> ActionResult:
@@ -31,7 +32,11 @@ async def _unblock(view: PageView, form: Form) -> ActionResult:
 
 
 async def _story(view: PageView) -> dict[str, Any]:
-    return {"told": await view.api.get("/v1/queues:explain", queue=view.query.get("name", ""))}
+    queue = view.query.get("name", "")
+    told = await view.api.get("/v1/queues:explain", queue=queue)
+    failing = (await failing_queues(view)).sentence(queue)
+    error = await last_error(view, queue) if failing else ""
+    return {"told": told, "failing": failing, "error": error}
 
 
 async def _limit(view: PageView, form: Form) -> ActionResult:

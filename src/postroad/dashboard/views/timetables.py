@@ -46,7 +46,7 @@ def _given(form: Form) -> dict[str, Any]:
     data: dict[str, Any] = form.some("queue", "cron", "zone", "missed")
     if every := form.one("every"):
         try:
-            data["every"] = float(every)
+            data["every_s"] = float(every)
         except ValueError:
             raise refusal(f"{every[:40]!r} are no seconds: give a number as 3600") from None
     if body := form.one("body").strip():

@@ -104,6 +104,12 @@ class PostgresJobs(CampaignConnections):
         rows = await self._results.rows("campaigns", "ops_record", values)
         return COUNTS.decode(rows[0][0]) if rows[0][0] else Counts()
 
+    async def release(
+        self, owner: int, job: Job, uncalled: Sequence[int] = (), *, repeats: bool = False
+    ) -> None:
+        """Give the job back: none of its calls is under way."""
+        _ = await self._one("job_release", job.id, owner, job.epoch, list(uncalled), repeats)
+
     async def reap(
         self,
         heirs: Sequence[int] = (),  # noqa: ARG002 - leases alone count

@@ -114,22 +114,43 @@ def _temporary(result: CallResult) -> int:
     return int(result.state == RowState.failed and result.due_ms > 0)
 
 
+def release(db: Database, owner: int, job: Job, uncalled: Sequence[int], *, repeats: bool) -> None:
+    """Give a job back; what is begun and has no result is in doubt, but for the uncalled ones."""
+    if db.one("job_owned", job.id, owner, job.epoch) is None:
+        return
+    never = set(uncalled)
+    _take_back(db, job.campaign, [one for one in db.all("ops_begun", job.id) if one[0] in never])
+    _doubt(db, job.id, job.campaign, repeats=repeats)
+    db.run("job_release", job.id)
+
+
+def _doubt(db: Database, job: int, campaign: int, *, repeats: bool) -> None:
+    """What is left begun of a job that nobody works on is uncertain, or queued again where
+    recipients recognise a repeated call."""
+    begun = db.all("ops_begun", job)
+    if repeats:
+        _take_back(db, campaign, begun)
+        return
+    results = [
+        CallResult(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)
+        for n, tries, at in begun
+    ]
+    _ = record(db, campaign, results)  # its counts are in the store
+
+
+def _take_back(db: Database, campaign: int, begun: Sequence[tuple[int, ...]]) -> None:
+    for n, tries, _ in begun:
+        db.run("op_back", campaign, n, tries, 0)
+
+
 def reap(db: Database, only_owner: int, repeats: Sequence[str], now_ms: int) -> int:
     """Free the jobs of lost owners; answers how many. What they had begun is uncertain, or queued
     again on the channels where recipients recognise a repeated call."""
     channels = text(list(repeats))
     lost = db.all("jobs_lost", now_ms, only_owner)
     for job, campaign in lost:
-        begun = db.all("ops_begun", job)
-        if db.number("campaign_goes_by", campaign, channels):
-            for n, tries, _ in begun:
-                db.run("op_back", campaign, n, tries, 0)
-        else:
-            results = [
-                CallResult(n, tries, RowState.uncertain, sub_type="lost", started_at_ms=at)
-                for n, tries, at in begun
-            ]
-            _ = record(db, campaign, results)  # its counts are in the store
+        repeatable = bool(db.number("campaign_goes_by", campaign, channels))
+        _doubt(db, job, campaign, repeats=repeatable)
         db.run("job_reap", job)
     return len(lost)
 

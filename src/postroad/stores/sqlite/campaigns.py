@@ -133,6 +133,12 @@ class SqliteCampaignJobs(CampaignFile):
         """Write results of calls."""
         return await self._write(campaign_jobs.record, campaign, results)
 
+    async def release(
+        self, owner: int, job: Job, uncalled: Sequence[int] = (), *, repeats: bool = False
+    ) -> None:
+        """Give the job back: none of its calls is under way."""
+        await self._write(campaign_jobs.release, owner, job, uncalled, repeats=repeats)
+
     async def reap(self, heirs: Sequence[int] = (), repeats: Sequence[str] = ()) -> int:
         """Free the jobs of owners that were not heard from."""
         only_owner = heirs[0] if heirs else 0

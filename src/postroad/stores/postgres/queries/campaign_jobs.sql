@@ -52,12 +52,8 @@ select n, tries, null as reason from begun union all select n, 0, reason from ke
 select postroad.campaign_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: job_release
--- Give a job back; it is SENT when nothing of it is left.
-update postroad.job j set owner = null,
-       state = case when state in ('ENQUEUED', 'SENDING') then
-                 case when exists (select from postroad.campaign_op where job_id = j.id) then 'READY' else 'SENT' end
-               else state end
- where id = $1 and owner = $2 and epoch = $3
+-- Give a job back.
+select postroad.campaign_release($1, $2, $3, $4, $5)
 
 -- name: jobs_reap
 -- Free jobs whose owners were silent for too long.

@@ -59,7 +59,11 @@ update job set owner = null,
        state = case when state in ('ENQUEUED', 'SENDING') then
                  case when exists (select 1 from campaign_op where job_id = job.id) then 'READY' else 'SENT' end
                else state end
- where id = ?1 and owner = ?2 and epoch = ?3
+ where id = ?1
+
+-- name: job_owned
+-- Tell whether a job is an owner's at this epoch, whether its lease lasts or not.
+select 1 from job where id = ?1 and owner = ?2 and epoch = ?3
 
 -- name: jobs_lost
 -- Find jobs whose leases have run out, or (?2 > 0) whose owner is anybody else.
@@ -117,7 +121,7 @@ update campaign_op set state = 'queued', due = max(due, ?4), deferred = deferred
 delete from campaign_op where campaign_id = ?1 and n = ?2 and (?3 = 0 or tries = ?3)
 
 -- name: ops_begun
--- List what a lost owner had begun.
+-- List what of a job is begun.
 select n, tries, intent_at from campaign_op where job_id = ?1 and state = 'intent'
 
 -- name: ops_tries_back

@@ -146,8 +146,40 @@ begin
     'suppressed', x.suppressed, 'temporary', x.temporary);
 end $$;
 
--- Free the jobs of owners that were silent for too long. What they had begun is uncertain, or queued again
--- where the receivers of a channel recognise a repetition by its id. A stopped job stays stopped.
+-- What is left begun of a job that nobody works on is uncertain, or queued again where the receivers of its channel
+-- recognise a repetition by its id.
+create or replace function campaign_doubt(p_campaign bigint, p_job bigint, p_repeatable boolean) returns void
+language plpgsql set search_path = postroad, pg_temp as $$
+begin
+  if p_repeatable then
+    update campaign_op set state = 'queued' where job_id = p_job and state = 'intent';
+  else
+    perform campaign_record(p_campaign, array_agg(n), array_agg(tries),
+              array_agg('uncertain'::text), array_agg(''::text), array_agg(''::text),
+              array_agg('lost'::text), array_agg(''::text), array_agg(intent_at), array_agg(0::bigint), array_agg(0::bigint))
+       from campaign_op where job_id = p_job and state = 'intent';
+  end if;
+end $$;
+
+-- Give a job back, none of whose calls is under way; it is SENT when nothing of it is left. No call was begun to the
+-- uncalled ones: their intents were stored, but the answer to that was lost.
+create or replace function campaign_release(p_job bigint, p_owner bigint, p_epoch bigint, p_uncalled bigint[],
+  p_repeatable boolean)
+returns void language plpgsql set search_path = postroad, pg_temp as $$
+declare
+  v_campaign bigint;
+begin
+  select campaign_id into v_campaign from job where id = p_job and owner = p_owner and epoch = p_epoch for update;
+  if not found then return; end if;
+  update campaign_op set state = 'queued' where job_id = p_job and n = any (p_uncalled) and state = 'intent';
+  perform campaign_doubt(v_campaign, p_job, p_repeatable);
+  update job set owner = null,
+         state = case when state not in ('ENQUEUED', 'SENDING') then state
+                      when exists (select from campaign_op where job_id = p_job) then 'READY' else 'SENT' end
+   where id = p_job;
+end $$;
+
+-- Free the jobs of owners that were silent for too long. A stopped job stays stopped.
 create or replace function campaign_reap(p_repeats text[]) returns int language plpgsql
 set search_path = postroad, pg_temp as $$
 declare
@@ -159,14 +191,7 @@ begin
             where j.owner is not null and j.lease_until < now_ms()
             order by j.id for update of j skip locked
   loop
-    if v.repeatable then
-      update campaign_op set state = 'queued' where job_id = v.id and state = 'intent';
-    else
-      perform campaign_record(v.campaign_id, array_agg(n), array_agg(tries),
-                array_agg('uncertain'::text), array_agg(''::text), array_agg(''::text),
-                array_agg('lost'::text), array_agg(''::text), array_agg(intent_at), array_agg(0::bigint), array_agg(0::bigint))
-         from campaign_op where job_id = v.id and state = 'intent';
-    end if;
+    perform campaign_doubt(v.campaign_id, v.id, v.repeatable);
     update job set owner = null, epoch = epoch + 1,
            state = case when state in ('ENQUEUED', 'SENDING') then 'READY' else state end
      where id = v.id;

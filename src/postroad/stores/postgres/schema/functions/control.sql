@@ -197,7 +197,7 @@ begin
   return json_build_object('now', v_now, 'rings', touch_lanes(array[p_lane]));
 end $$;
 
--- Hold a lane until a time, unless an answer rule holds it for longer; with 0 close a circuit whose time is over.
+-- Hold a lane until a time, unless it is held or its circuit is open for longer; with 0 close a circuit whose time is over.
 create or replace function hold_lane(p_lane bigint, p_until bigint, p_reason text) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -207,7 +207,7 @@ begin
   if p_until > 0 then
     update lane set circuit_strikes = 0, circuit_opened = 1, circuit_until = p_until, circuit_since = v_now,
                     circuit_reason = p_reason, circuit_early = p_until
-     where id = p_lane and not (circuit_opened > 0 and circuit_strikes = 0 and circuit_until >= p_until);
+     where id = p_lane and not (circuit_opened > 0 and circuit_until >= p_until);
   else
     update lane set circuit_strikes = 0, circuit_opened = 0, circuit_until = 0, circuit_since = 0,
                     circuit_reason = ''
