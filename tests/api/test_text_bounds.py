@@ -41,6 +41,7 @@ ELSEWHERE = {
     "CredentialAdmin.put.secrets": "by FIELD_MAX, with the fields that its kind has",
     "CredentialSpec.options": "the same",
     "CredentialSpec.secrets": "names, which the verb writes itself",
+    "CredentialAdmin.site_sessions.queues": "made by the verb `route`",
     "TokenAdmin.make.scopes": "there are four",
     "TokenAdmin.who.text": "a header's length; it is only hashed",
 }

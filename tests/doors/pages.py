@@ -90,6 +90,7 @@ DOORS = (
         (
             "dashboard/application.py:Dashboard",
             "dashboard/guarding.py:cookies",
+            "dashboard/passing.py:pass_on",
             "dashboard/pages.py:find_page",
             "dashboard/views/endpoints.py:_create",
         ),

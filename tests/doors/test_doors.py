@@ -46,6 +46,7 @@ OURS = {
     "remote/": "what their own server answers; what anybody could is listed in wires.py",
     "observe/watcher.py:": "/proc, from the kernel",
     "ports/cores.py:": "/sys, from the kernel",
+    "dashboard/views/timetables.py:_on_the_wall": "a zone that the API has just told",
     "django/database.py:_named": "an address of the settings, which was read before",
     "transports/child_frames.py:": "what this process writes to its own children, and they to it",
     "transports/child_main.py:": "the name of a registered function, from the parent process",

@@ -9,7 +9,7 @@ from tests.guides.running import examples, run
 GUIDES = Path(__file__).parents[2] / "docs" / "guide"
 
 
-@pytest.mark.parametrize("name", ["celery", "dramatiq", "procrastinate", "rq"])
-def test_the_program_prints_what_the_guide_shows(name: str, tmp_path: Path) -> None:
-    (example,) = examples(GUIDES / f"from-{name}.md")
+@pytest.mark.parametrize("guide", sorted(GUIDES.glob("from-*.md")), ids=lambda guide: guide.stem)
+def test_the_program_prints_what_the_guide_shows(guide: Path, tmp_path: Path) -> None:
+    (example,) = examples(guide)
     assert run(example.code, tmp_path) == example.shown

@@ -12,8 +12,11 @@ import pytest
 
 from postroad import Postroad
 from postroad.campaigns import lane_block, sender, sending_lanes
+from postroad.campaigns.job_run import JobRun
+from postroad.campaigns.sending_lane import SendingLane
 from postroad.config import Settings
 from postroad.model import campaign
+from postroad.model.campaign import Row
 from postroad.model.credential import CredentialSpec
 from postroad.model.mail_settings import MailSettings
 from postroad.rules import rule_book
@@ -176,6 +179,50 @@ async def test_a_site_that_is_away_holds_up_nobody_and_the_campaign_ends(
         await until(at.takes(5, 0))
         counts = (await reaches(at.road, "done")).counts
         assert (counts.sent, counts.failed, counts.temporary) == (5, 12, 12)
+
+
+async def test_those_begun_only_to_be_put_off_are_not_called_when_the_block_ends_meanwhile(
+    sites: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They had no slots, and were sent several at once while the circuit was open."""
+    monkeypatch.setattr(lane_block, "AWAY_LONG", 1)
+    real, sent, add = JobRun.intend, SendingLane._sent, SendingLane.add
+    lanes: set[SendingLane] = set()
+    put_off, later, called = set[int](), list[int](), list[int]()
+
+    async def intend(self: JobRun, ns: list[int]) -> Any:
+        noted = await real(self, ns)
+        if put_off:
+            later.extend(ns)
+        elif any(lane.left_s and lane.block.away_long for lane in lanes):
+            put_off.update(ns)
+            for lane in lanes:
+                lane.block.until_ms = 0  # while the intents were stored
+        return noted
+
+    async def noting(self: SendingLane, message: Any, tries: int) -> Any:
+        if message.row.n in put_off and not later:
+            called.append(message.row.n)
+        return await sent(self, message, tries)
+
+    def adding(self: SendingLane, row: Row) -> None:
+        lanes.add(self)
+        add(self, row)
+
+    monkeypatch.setattr(JobRun, "intend", intend)
+    monkeypatch.setattr(SendingLane, "_sent", noting)
+    monkeypatch.setattr(SendingLane, "add", adding)
+
+    async def begun_again() -> bool:
+        return bool(later)
+
+    async with sites() as at:
+        await at.prepare(people(12, "d.example"))
+        await at.road.campaigns.start("c")
+        await until(begun_again)
+        await at.road.campaigns.cancel("c")
+    assert put_off
+    assert called == []
 
 
 async def test_more_recipients_of_a_site_than_are_read_ahead_arrive_once(

@@ -79,6 +79,12 @@ class SendingLane:
         """Whether its site has been away for long, and is not tried now."""
         return self.block.away_long and self.block.left_s > 0
 
+    @property
+    def _must_wait(self) -> bool:
+        """Whether what was begun may not be sent now: the lane is blocked, or its circuit has
+        opened meanwhile, and only a call that is alone may try it."""
+        return self.left_s > 0 or (self.block.circuit_open and self._in_flight > 1)
+
     def add(self, row: Row) -> None:
         """Take a recipient."""
         self._run.ahead.add(row.n)
@@ -130,15 +136,16 @@ class SendingLane:
             self._run.refuse(self.block.refused)
             return
         await self.look()
-        if self.left_s and not self._away:
+        blocked = self.left_s > 0  # for the whole turn: the block may end in the middle of it
+        if blocked and not self._away:
             await self._wait(min(self.left_s, RETRY_S))
             return
         self._put_off()
-        free = self._free()
+        free = self._free(blocked=blocked)
         if free <= 0:
             await self._wait(RETRY_S)
-        elif self._render(min(free, BLOCK)) and (self.left_s or await self._prepared()):
-            await self._begin(free)
+        elif self._render(min(free, BLOCK)) and (blocked or await self._prepared()):
+            await self._begin(free, blocked=blocked)
 
     async def look(self) -> None:
         """Read the queue again: limits and hours may be put while it is sent to, and it may be
@@ -153,9 +160,9 @@ class SendingLane:
         until_ms, circuit_open = await deps.store.held_until(queue.id, queue.lanes[0])
         self.block.hear(until_ms, circuit_open=circuit_open)
 
-    def _free(self) -> int:
+    def _free(self, *, blocked: bool) -> int:
         """How many calls may begin. While the circuit is open it is one at a time."""
-        if self.block.circuit_open and not self.left_s:
+        if self.block.circuit_open and not blocked:
             return 1 - self._in_flight
         return min(self._window - self._in_flight, WINDOW - self._run.recorder.in_flight)
 
@@ -190,15 +197,15 @@ class SendingLane:
         await self._note(outcome)
         return False
 
-    async def _begin(self, free: int) -> None:
+    async def _begin(self, free: int, *, blocked: bool) -> None:
         """Reserve slots, then store intents, then start the calls. Those of a site that has been
-        away for long are begun only to be put off."""
+        away for long are begun only to be put off: they have no slots."""
         run, context = self._run, self._run.context
         cost = self._rendered[0].cost
         wanted = self._alike(cost, min(free, BLOCK))
         slots: tuple[float | None, ...] = (None,) * wanted
         most = context.credential.spec.segments_max
-        if self.queue.ledgers and cost <= most and not self.left_s:
+        if self.queue.ledgers and cost <= most and not blocked:
             name = f"campaign {context.campaign.id}"
             block = await self._deps.pace.block(self.queue.ledgers, name, wanted, cost)
             slots = block.slots_s
@@ -211,7 +218,12 @@ class SendingLane:
             message = self._rendered.popleft()
             n = message.row.n
             if n in noted.tries:
-                self._start(message, noted.tries[n], slot)
+                self._in_flight += 1
+                run.recorder.in_flight += 1
+                if blocked:
+                    self._put_back(message.row, noted.tries[n])
+                else:
+                    self._start(message, noted.tries[n], slot)
                 continue
             run.ahead.discard(n)
             if n in noted.suppressed:  # since they were read
@@ -229,8 +241,6 @@ class SendingLane:
         return count
 
     def _start(self, message: RenderedMessage, tries: int, slot_s: float | None) -> None:
-        self._run.recorder.in_flight += 1
-        self._in_flight += 1
         # The tasks keep it; an error in it ends the job and the process.
         _ = self._run.tasks.start(self._call(message, tries, slot_s), "campaign call")
 
@@ -244,7 +254,7 @@ class SendingLane:
         if slot_s is not None and not await self._deps.pace.on_time(slot_s):
             self._put_back(row, tries)
             return
-        if self._run.stopping or self._run.refused or self.block.refused or self.left_s:
+        if self._run.stopping or self._run.refused or self.block.refused or self._must_wait:
             self._put_back(row, tries)
             return
         started_ms = clock.now_ms()
