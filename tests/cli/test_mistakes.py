@@ -160,6 +160,7 @@ def test_a_secret_comes_from_a_pipe_and_is_asked_of_nobody_who_is_not_there(
     refused = postroad(*words)
     assert refused.exit_code == 2, refused.output
     assert "set POSTROAD_SECRET" in refused.stderr
+    assert "needs none" in " ".join(refused.stderr.split())
     assert "echoed" not in refused.stderr
     assert data(*words, given="whsec_" + "MDEy" * 8 + "\n")["name"] == "shop"
 

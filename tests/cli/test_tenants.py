@@ -35,6 +35,15 @@ def test_a_tenant_is_created_shown_limited_and_removed() -> None:
 
 
 @pytest.mark.usefixtures("road")
+def test_a_count_that_was_not_ended_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("postroad.cli.tenants.COUNT_MAX", 2)
+    monkeypatch.setattr("postroad.verbs.tenants.COUNT_MAX", 2)
+    for _ in range(3):
+        _ = data("send", "https://1.1.1.1/hook", "1", "--delay", "1h")
+    assert "2 or more" in postroad("tenant", "show", "default").stdout
+
+
+@pytest.mark.usefixtures("road")
 def test_a_limit_that_is_none_is_refused() -> None:
     for words in (("--queues-max", "many"), ("--queues-max", "9" * 30), ()):
         said = postroad("tenant", "limits", "default", *words)

@@ -92,7 +92,10 @@ def _asked() -> str:
         return str(click.prompt("secret", hide_input=True, err=True))
     secret = sys.stdin.readline().strip()
     if not secret:
-        raise BadInput("no secret: set POSTROAD_SECRET, or write it to standard input")
+        raise BadInput(
+            "no secret: set POSTROAD_SECRET, or write it to standard input. For one that needs "
+            "none, as mail without a login, set it empty: POSTROAD_SECRET="
+        )
     return secret
 
 

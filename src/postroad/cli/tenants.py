@@ -21,6 +21,8 @@ from postroad.remote.api_request import part
 
 Name = Annotated[str, Argument(help="The tenant's name.")]
 NONE = "none"
+COUNT_MAX = 10_000
+"""The server counts no further."""
 
 
 class TenantLimitFlags(SharedOptions, frozen=True):
@@ -106,10 +108,16 @@ def show(call: Listing, name: Name) -> None:
             ("tenant", said["name"]),
             ("created", _made(said)),
             ("description", said["description"]),
-            *((each.replace("_", " "), f"{count:,}") for each, count in counts.items()),
+            *((each.replace("_", " "), _count(each, count)) for each, count in counts.items()),
             *((each, _limit(said, each, value)) for each, value in most.items()),
         ]
     )
+
+
+def _count(what: str, count: int) -> str:
+    """A count as people read it: all but bytes are counted up to a limit."""
+    least = count >= COUNT_MAX and not what.endswith("bytes")
+    return f"{count:,} or more" if least else f"{count:,}"
 
 
 def _made(said: dict[str, Any]) -> str:
@@ -141,7 +149,9 @@ def remove(
     with call.connect() as road:
         path = f"/v1/tenants/{part(name)}"
         counts = road.ask("GET", path)["counts"]
-        has = ", ".join(f"{what.replace('_', ' ')} {count:,}" for what, count in counts.items())
+        has = ", ".join(
+            f"{what.replace('_', ' ')} {_count(what, count)}" for what, count in counts.items()
+        )
         if not yes and not confirmed(f"Remove the tenant {name} for good ({has})?"):
             raise BadInput("nothing was removed: give --yes, or answer the question")
         said = road.ask("DELETE", path, {"force": "true"} if force else {})
