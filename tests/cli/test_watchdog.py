@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from postroad.model.errors import NoOwner
-from postroad.observe import watchdog
+from postroad.observe import watchdog, watcher
 from postroad.stores.window_socket import connect, peer_of
 from tests.cli.running import WAIT_S, data, door, start
 
@@ -227,3 +227,21 @@ def state(message: str) -> str:
         return str(data("message", "show", message, "--dsn", "sqlite:///road/road.db")["state"])
     except AssertionError:
         return ""
+
+
+def test_stacks_that_are_being_written_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = iter(["File one", "File one\nFile two", "File one\nFile two"])
+    told: list[str] = []
+
+    def left(_code: int) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(watcher, "held", lambda _pid: False)
+    monkeypatch.setattr(watcher, "read_stack", lambda _dump: next(reads))
+    monkeypatch.setattr(watcher, "report", lambda *said: told.append(said[2]))
+    monkeypatch.setattr(watcher, "end", lambda _pid: None)
+    monkeypatch.setattr(watcher.os, "_exit", left)
+    monkeypatch.setattr(watcher.select, "select", lambda *_: ([], [], []))
+    with pytest.raises(SystemExit):
+        watcher.watch(os.getppid(), STUCK_S, 0, "text")
+    assert told == ["File one\nFile two"]

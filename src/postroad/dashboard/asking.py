@@ -42,7 +42,7 @@ class PageApi:
 
     async def check_tenant(self, name: str) -> None:
         """ProblemAnswer if there is no such tenant: its pages would look like an empty road."""
-        _ = await self.get(f"/v1/tenants/{part(name)}")
+        _ = await self.get(f"/v1/tenants/{part(name)}")  # whether there is one
 
     async def post(self, path: str, data: object) -> Any:
         """Do something."""

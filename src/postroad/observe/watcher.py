@@ -73,7 +73,7 @@ def end(pid: int) -> None:
 def watch(pid: int, stuck_after_s: float, dump: int, form: str) -> None:
     """Return when the server has ended, by itself or by us."""
     tick_s = stuck_after_s / TICKS
-    missed = 0
+    missed, seen = 0, ""
     while os.getppid() == pid:
         start = time.monotonic()  # noqa: TID251
         readable, _, _ = select.select([0], [], [], tick_s)
@@ -88,11 +88,12 @@ def watch(pid: int, stuck_after_s: float, dump: int, form: str) -> None:
             missed = 0
             continue
         missed += 1
-        stack = read_stack(dump) if missed >= TICKS else ""
+        before, seen = seen, read_stack(dump) if missed >= TICKS else ""
+        stack = seen if seen == before else ""  # else it is being written
         if stack and debugged(stack):
             missed = 0
         elif stack or missed >= 2 * TICKS:
-            told = threading.Thread(target=report, args=(form, stuck_after_s, stack), daemon=True)
+            told = threading.Thread(target=report, args=(form, stuck_after_s, seen), daemon=True)
             told.start()
             told.join(REPORT_S)
             end(pid)

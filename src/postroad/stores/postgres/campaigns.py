@@ -108,7 +108,9 @@ class PostgresJobs(CampaignConnections):
         self, owner: int, job: Job, uncalled: Sequence[int] = (), *, repeats: bool = False
     ) -> None:
         """Give the job back: none of its calls is under way."""
-        _ = await self._one("job_release", job.id, owner, job.epoch, list(uncalled), repeats)
+        _ = await self._one(
+            "job_release", job.id, owner, job.epoch, list(uncalled), repeats
+        )  # its epoch fences it
 
     async def reap(
         self,
