@@ -79,7 +79,7 @@ def gone(pid: int) -> bool:
     """Whether a process has ended; one that nobody has waited for has ended too."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before, or while it is read
         return True
 
 
