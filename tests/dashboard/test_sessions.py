@@ -201,6 +201,7 @@ async def test_wrong_codes_of_strangers_leave_no_line_in_the_audit_log(stand: Pa
 
 async def test_while_one_tenant_is_shown_people_are_let_in_to_that_one(stand: PageStand) -> None:
     await stand.login()
+    _ = await stand.road.tenants.create("acme")
     for shown, tenant in (("", "*"), ("acme", "acme")):
         await stand.post("/tenant", tenant=shown)
         page = await stand.post("/access/invite", name="Bob", role="operate")

@@ -89,7 +89,7 @@ def until(condition: Callable[[], bool], tree: Tree) -> None:
 def gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before, or while it is read
         return True
 
 
