@@ -1,6 +1,7 @@
 """A server whose loop is stuck leaves its stack and ends; one that is only held goes on."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -240,8 +241,8 @@ def test_stacks_that_are_being_written_are_waited_for(monkeypatch: pytest.Monkey
     monkeypatch.setattr(watcher, "read_stack", lambda _dump: next(reads))
     monkeypatch.setattr(watcher, "report", lambda *said: told.append(said[2]))
     monkeypatch.setattr(watcher, "end", lambda _pid: None)
-    monkeypatch.setattr(watcher.os, "_exit", left)
-    monkeypatch.setattr(watcher.select, "select", lambda *_: ([], [], []))
+    monkeypatch.setattr(os, "_exit", left)
+    monkeypatch.setattr(select, "select", lambda *_: ([], [], []))
     with pytest.raises(SystemExit):
         watcher.watch(os.getppid(), STUCK_S, 0, "text")
     assert told == ["File one\nFile two"]
