@@ -5,7 +5,7 @@ import asyncio
 from typing import Final, Protocol
 
 from postroad.model.endpoint import endpoint_id
-from postroad.model.errors import PostroadError, UnknownEndpoint
+from postroad.model.errors import PostroadError, StoreUnavailable, UnknownEndpoint
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -47,7 +47,9 @@ class EndpointExpiry:
             try:
                 wait_s = await self._sweep(store)
             except PostroadError as error:
-                self._log.warning("could not delete expired endpoints", error=str(error))
+                away = isinstance(error, StoreUnavailable)  # which is told for all parts at once
+                tell = self._log.debug if away else self._log.warning
+                tell("could not delete expired endpoints", error=str(error))
                 wait_s = RETRY_S
             timer = store.clock.later(int(wait_s * 1000), self._changed.set)
             await self._changed.wait()

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send
 from postroad.model.entities import Draft
-from postroad.model.errors import BadInput, PostroadError, QueueGone, StoreError
+from postroad.model.errors import (
+    BadInput,
+    PostroadError,
+    QueueGone,
+    StoreError,
+    StoreUnavailable,
+)
 from postroad.model.states import NEVER
 from postroad.model.texts import ERROR_MAX
 from postroad.model.ticks import Missed, Schedule, Tick, Timetabled, TimetableOrigin
@@ -172,13 +178,18 @@ class Scheduler:
         try:
             versions = await self._store.declared_versions() if self._entries else {}
         except StoreError as error:
-            self._log.warning(FAILED, error=str(error))
+            self._failed(error)
             self._changed = True
             return self._clock.now_ms() + RETRY_MS
         for entry in self._entries:
             if versions.get(entry.plan.name) != entry.plan.version:
                 entry.is_open = False
         return NEVER
+
+    def _failed(self, error: PostroadError, **facts: str) -> None:
+        away = isinstance(error, StoreUnavailable)  # which is told for all parts at once
+        tell = self._log.debug if away else self._log.warning
+        tell(FAILED, **facts, error=str(error))
 
     async def _rest(self, wait_s: float) -> None:
         timer = self._clock.later(max(1, round(wait_s * 1000)), self._wake.set)
@@ -197,7 +208,7 @@ class Scheduler:
                 if not await self._decider.decide(entry, entry.plan, self._clock.now_ms()):
                     entry.is_open = False
         except PostroadError as error:
-            self._log.warning(FAILED, schedule=entry.plan.name, error=str(error))
+            self._failed(error, schedule=entry.plan.name)
             wait_ms = RETRY_MS if isinstance(error, StoreError) else POSTPONE_MS
             return self._clock.now_ms() + wait_ms
         return entry.next_ms if entry.is_open else 0
@@ -256,7 +267,7 @@ class Scheduler:
                 if row.look_ms <= now_ms:
                     await self._serve_row(row, now_ms)
         except StoreError as error:
-            self._log.warning(FAILED, error=str(error))
+            self._failed(error)
             return self._clock.now_ms() + RETRY_MS
         next_ms = rows[0].look_ms if rows else NEVER  # one that was due is looked at once more
         self._look_ms = min(next_ms, now_ms + LOOK_MS)

@@ -69,6 +69,7 @@ async function load(focus = true) {
     if (here) each.setAttribute("aria-current", "page"); else each.removeAttribute("aria-current");
   }
   if (focus) main.focus();
+  return true;
 }
 
 async function send(form, button) {
@@ -78,11 +79,11 @@ async function send(form, button) {
     const answer = await ask("/do/" + form.dataset.do, { method: "POST", body });
     if (!answer) return;
     const said = await answer.json();
-    say(said.said ?? said.detail, said.bad || !answer.ok);
-    if (said.bad || !answer.ok) return;
+    const text = said.said ?? said.detail;
+    if (said.bad || !answer.ok) return say(text, true);
     if (said.html) { put(said.html); say(""); main.focus(); }
-    else if (said.go && location.hash !== "#" + said.go) { told = true; location.hash = said.go; }
-    else await load(false);
+    else if (said.go && location.hash !== "#" + said.go) { say(text); told = true; location.hash = said.go; }
+    else if (await load(false)) say(text);  // with the new page: what is opened on the old one is lost
   } catch {
     say(away, true);
   } finally {
