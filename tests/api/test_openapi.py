@@ -93,7 +93,8 @@ def test_an_operation_is_described_completely(name: str) -> None:
     operation, route = OPERATIONS[name], BY_NAME[name]
     assert gaps(operation) == []
     assert (operation.get("security") == []) == route.facts.is_public
-    assert ("401" in operation["responses"]) == (not route.facts.is_public)
+    is_refused = not route.facts.is_public or route.facts.by_code
+    assert ("401" in operation["responses"]) == is_refused
     assert ("415" in operation["responses"]) == (route.decoder is not None)
     for content in operation.get("requestBody", {"content": {}})["content"].values():
         if route.decoder is not None:  # what is shown can be sent

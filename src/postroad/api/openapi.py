@@ -166,7 +166,7 @@ def group_of(path: str) -> str:
 def problems_of(route: Route) -> list[int]:
     """The statuses of the problems that a route may answer with."""
     found = {*EVERYWHERE}
-    if not route.facts.is_public or route.method != "GET":  # codes of links are refused so
+    if not route.facts.is_public or route.facts.by_code:
         found.add(401)
     if route.method != "GET":
         found |= {409, 413}

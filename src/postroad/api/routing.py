@@ -181,6 +181,8 @@ class Facts(Struct, frozen=True):
     """Whether a change leaves a line in the audit log. Sends do not: they have receipts."""
     any_scope: bool = False
     """Whether any token will do."""
+    by_code: bool = False
+    """Whether the code of a link is exchanged for a token here."""
 
     @property
     def is_public(self) -> bool:

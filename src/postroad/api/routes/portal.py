@@ -43,7 +43,7 @@ async def portal_link(request: Request, asked: PortalRequest) -> NewPortalLink:
     return structs.replace(made, url=made.url or f"{request.context.url}{made.path}")
 
 
-@give("/v1/portal-sessions", scope=None, status=201)
+@give("/v1/portal-sessions", scope=None, status=201, by_code=True)
 async def portal_open(request: Request, asked: PortalCode) -> NewToken:
     """Exchange the code of a link for a token, which does what the link allows until it ends."""
     return await open_link(request, "portal_open", asked.code, request.road.portal.open)

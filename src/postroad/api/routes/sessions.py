@@ -52,7 +52,7 @@ def login_link(made: NewLogin, url: str) -> LoginLink:
     return LoginLink(f"{url}{path}" if url else "", path, made.ends_at_ms)
 
 
-@give("/v1/sessions", scope=None, status=201)
+@give("/v1/sessions", scope=None, status=201, by_code=True)
 async def session_open(request: Request, asked: SessionRequest) -> NewToken:
     """Exchange the code of a login link for a session, which works as a token until it ends."""
     return await open_link(request, "session_open", asked.code, request.road.sessions.open)
