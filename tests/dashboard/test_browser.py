@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from postroad.dashboard.pages import PAGES
 from tests.cli.running import PROGRAM, WAIT_S
+from tests.dashboard.portal import embedding_site
 from tests.dashboard.site import Site, check_access, seen, site
 from tests.servers import free_port
 
@@ -56,13 +57,14 @@ def test_from_the_first_start_to_the_first_delivered_webhook(
     made = Site(tmp_path, port)
     process, link = first_start(tmp_path, port)
     try:
-        with seen(browser, made) as (page, _):
+        with embedding_site() as shop, seen(browser, made) as (page, _):
             page.goto(link)
             page.get_by_role("button", name="Log in").click()
             expect(page.get_by_text("Nothing was sent yet")).to_be_visible()
-            made.send(f"http://127.0.0.1:{port}/healthz-hook")  # answered with 404: it is tried
-            page.get_by_role("link", name="Queues").click()
-            expect(page.get_by_role("link", name=re.compile("healthz-hook"))).to_be_visible()
+            number = made.send(f"{shop.origin}/200")
+            page.get_by_role("link", name="Messages").click()
+            page.get_by_role("link", name=number).click()
+            expect(page.get_by_text(re.compile(f"{number} for .* was delivered"))).to_be_visible()
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(WAIT_S)
@@ -133,6 +135,21 @@ def test_chosen_rows_stay_chosen_when_a_message_arrives(browser: Browser, place:
         expect(page.get_by_label(f"Choose {second}")).to_have_count(0)
         expect(page.get_by_text("1 chosen")).to_be_visible()
         expect(page.get_by_label(f"Choose {first}")).to_be_checked()
+
+
+def test_keys_go_to_pages_rows_and_the_search(browser: Browser, place: Site) -> None:
+    number = place.send("good")
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.keyboard.press("g")
+        page.keyboard.press("m")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Messages")
+        expect(page.get_by_role("link", name=number)).to_be_visible()
+        page.keyboard.press("/")
+        expect(page.get_by_label("Queue, or its beginning")).to_be_focused()
+        page.get_by_role("heading", level=1).click()
+        page.keyboard.press("j")
+        expect(page.locator("main tbody a.row-link").first).to_be_focused()
 
 
 def test_what_is_dead_is_purged_after_a_question_and_as_a_job(
