@@ -4,13 +4,14 @@ PYTHON ?= python3
 # another run. 0 runs them in one, in order.
 WORKERS ?= 6
 SECONDS ?=
+SITE ?= site
 BIN := .venv/bin
 START := $(shell date +%s)
 # Where it is set, as in many containers, each of the hundreds of processes that tests start compiles
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test quick wide lint suite bench proof reference pictures lock audit clean run-venv dev-venv
+.PHONY: demo up test quick wide lint suite bench proof docs reference release plots pictures lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -54,9 +55,25 @@ bench: dev-venv
 proof: dev-venv
 	@$(BIN)/python -m proof $(ITEM) $(if $(SECONDS),--seconds $(SECONDS))
 
+# The site in site/, from docs/; a page without its place, or a link that leads nowhere, fails it. All pages
+# are written: one that has not changed would keep the navigation of the last time.
+docs:
+	@$(PYTHON) scripts/venv.py docs .venv-docs
+	@.venv-docs/bin/python -m sphinx -q -W --keep-going -E -a -b html -d $(SITE)/.doctrees docs $(SITE)
+	@rm -r $(SITE)/.doctrees
+	@echo "$(SITE)/index.html"
+
 # The pages of docs/reference/ that come from the code; tests compare them.
 reference: dev-venv
 	@$(BIN)/python scripts/reference.py
+
+# dist/: wheel, sdist, bill of materials, OpenAPI file and SHA256SUMS; docs/releasing.md.
+release: dev-venv
+	@$(BIN)/python scripts/release.py $(ARGS)
+
+# docs/figures.md and its pictures, from what `make bench` has left in bench/results/.
+plots: dev-venv
+	@$(BIN)/python scripts/plots.py
 
 # docs/img/*.png: the pages of a road that runs, in a browser.
 pictures: dev-venv
@@ -70,7 +87,7 @@ audit:
 	@$(PYTHON) scripts/audit.py
 
 clean:
-	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	rm -rf .venv .venv-docs .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 run-venv:

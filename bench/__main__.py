@@ -22,6 +22,7 @@ from bench import (
     lanes,
     lists,
     mail,
+    pages,
     processes,
     rabbitmq,
     report,
@@ -42,7 +43,7 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
 WATCHES: dict[str, Watch] = {
-    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout, processes)
+    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout, processes, pages)
 }
 
 

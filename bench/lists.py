@@ -164,7 +164,7 @@ async def _postgres(seconds: float, say: Say) -> dict[str, float]:
             )
 
             def clock() -> float:
-                return time.process_time() + sum(_cpu_s(row["pid"]) for row in pids)
+                return time.process_time() + sum(cpu_s(row["pid"]) for row in pids)
 
             return await _compare(road, select, clock, start_ms, seconds)
     finally:
@@ -238,6 +238,7 @@ def _filled(sql: str, first: int, start_ms: int) -> str:
     )
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

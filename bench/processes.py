@@ -15,10 +15,12 @@ from bench.shape import RunFailed, Say, Seen
 from bench.stand import ROOT
 
 NAME = "processes"
-SECONDS = 60.0
-ROUND_S = 12.0
+SECONDS = 90.0
+ROUND_S = 30.0
 """Of four runs."""
-MESSAGES = 2_000
+MESSAGES = 6_000
+"""Two processes that start together need a quarter of a second to share the lanes: the drain must
+last much longer than that."""
 BUSY_US = 1_000
 PROCESSES = 2
 

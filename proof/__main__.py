@@ -54,6 +54,8 @@ ITEMS = {
     "tenants": "proof.tenants:prove",
     "neighbours": "proof.tenants:prove_neighbours",
     "hostile": "proof.hostile.scenario:prove",
+    "upgrade": "proof.upgrading:prove",
+    "first-job": "proof.packages:prove",
     "hostile-text": "proof.schema:prove_hostile",
 }
 

@@ -4,6 +4,7 @@
 import sys
 import tempfile
 
+from postroad.cli.running import calm_collector
 from proof.claims import a_server
 from proof.shape import Reached
 from tests.road.crowding import real_wait_s, simulated_wait_s
@@ -33,6 +34,7 @@ PAIRS, TIMES_MAX = 4, 1.5
 def prove_neighbours(_seconds: float, pairs: int = PAIRS) -> Reached:
     """Of six, how many hold: both troubles in simulated time, on SQLite and on PostgreSQL. Calm over calm, the
     noise of the machine, is printed beside."""
+    calm_collector()  # as a server does
     calm_ms, held = max(1.0, simulated_p99_ms("", 0)), 0
     with a_server(None) as server:
         stores = {

@@ -32,3 +32,5 @@ compile run --extra all --build-deps-for editable pyproject.toml
 compile dev requirements/dev.in
 # What installs the others.
 compile uv requirements/uv.in
+# What builds the site.
+compile docs requirements/docs.in

@@ -1,39 +1,50 @@
 """Writes the pages of docs/reference/ that come from the code: `python scripts/reference.py`.
 
-Tests compare them with what is written; adding a command, an error or a metric means running this.
+Tests compare them with what is written; adding a command, a route, a verb, an error or a metric means running this.
 """
 
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
-from postroad import errors
-from postroad.api.listening import REFUSALS
-from postroad.api.problems import (
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from postroad import errors  # noqa: E402
+from postroad.api.listening import REFUSALS  # noqa: E402
+from postroad.api.problems import (  # noqa: E402
     BadRequest,
     MethodNotAllowed,
     NotFound,
     UnsupportedMediaType,
     status_of,
 )
-from postroad.cli.command import exit_code
-from postroad.cli.options import made
-from postroad.cli.root import app
-from postroad.cli.shared_options import PANEL, SHARED, shared_parameters
-from postroad.model.problem import kind
-from postroad.observe.names import METRICS
+from postroad.cli.command import exit_code  # noqa: E402
+from postroad.cli.options import made  # noqa: E402
+from postroad.cli.root import app  # noqa: E402
+from postroad.cli.shared_options import PANEL, SHARED, shared_parameters  # noqa: E402
+from postroad.model.problem import kind  # noqa: E402
+from postroad.observe.names import METRICS  # noqa: E402
+from scripts import reference_api  # noqa: E402
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
+FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by scripts/reference.py from the code. -->"
 
 
 def pages() -> dict[str, str]:
     """Every page by its file's name."""
-    return {"commands.md": commands(), "errors.md": problems(), "metrics.md": metrics()}
+    return {
+        "commands.md": commands(),
+        "errors.md": problems(),
+        "http.md": reference_api.http(NOTE),
+        "metrics.md": metrics(),
+        "python.md": reference_api.python(NOTE),
+    }
 
 
 def commands() -> str:
-    found = list(_commands(app, "postroad"))
+    found = list(_commands(app.whole(), "postroad"))
     lines = [
         "# Commands",
         NOTE,

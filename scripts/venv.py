@@ -1,7 +1,8 @@
 """Makes .venv from the lock, or does nothing when it is already right.
 
-`python3 scripts/venv.py run` installs what the engine needs, `… dev` what the tests need on top;
-a third word names another folder than .venv, which begins with .venv too.
+`python3 scripts/venv.py run` installs what the engine needs, `… dev` what the tests need on top,
+`… docs` what builds the site, without Postroad; a third word names another folder than .venv,
+which begins with .venv too.
 Only the standard library: this runs before anything is installed.
 """
 
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / (sys.argv[2:] or [".venv"])[0]
 PYTHON = VENV / "bin" / "python"
-SETS = ("run", "dev")
+SETS = ("run", "dev", "docs")
 # `--no-compile`: only what gets imported is worth compiling.
 QUIET = ("--no-compile", "--disable-pip-version-check")
 PIP = (PYTHON, "-m", "pip", "install", *QUIET, "--no-deps", "--require-hashes")
@@ -128,7 +129,8 @@ def main(wanted: str) -> None:
     # dev.lock holds all of run.lock, so whoever has dev needs nothing for run.
     if not stamp("dev", lock("dev")).exists() and not stamp(wanted, lock(wanted)).exists():
         install(wanted)
-    install_project()
+    if wanted != "docs":
+        install_project()
 
 
 if __name__ == "__main__":
@@ -138,8 +140,8 @@ if __name__ == "__main__":
             f" {sys.version.split()[0]}. Try: make PYTHON=python3.11 …"
         )
     # What is not right is deleted, so it must not be anything else than an environment.
-    if sys.argv[1:2] not in (["run"], ["dev"]) or not VENV.name.startswith(".venv"):
-        sys.exit("usage: venv.py run|dev [.venv-…]")
+    if sys.argv[1:2] not in [[name] for name in SETS] or not VENV.name.startswith(".venv"):
+        sys.exit("usage: venv.py run|dev|docs [.venv-…]")
     # Two makes at once in one checkout take turns.
     with lock("run").open() as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)

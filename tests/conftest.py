@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 VERSIONS = pytest.StashKey[list[str]]()
 DODGED = pytest.StashKey[list[str]]()
 SECONDS = pytest.StashKey[dict[str, float]]()
+LONG = re.compile(
+    "tests/(crash|deploy|demo|fleet|guides|pacing|processes|restoring)/"
+    "|(browser|faults|idle|kills|move|moving|receipts|restarts|signals|tidy|watchdog|extras)[.]py"
+)
 BROKERS = frozenset({"broker", "own_broker"})
 SERVERS = BROKERS | {"server"}
 # What a worker process hands to the one that prints, when pytest-xdist splits the run.
@@ -73,8 +77,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = {item for item in items if SERVERS & set(getattr(item, "fixturenames", ()))}
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    # First, so that one or two workers get them all, and not each of them starts a broker.
-    items.sort(key=lambda item: not needs_broker(item))
+    items[:] = in_shares(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def in_shares(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Tests in the order in which workers get them: each an equal share. Those that need a broker are
+    first, so that one or two workers get them all, and not each of them starts a broker. Every other
+    share begins with its part of the long ones: a run ended with two of them, and workers that had
+    nothing left to steal."""
+    brokers = [item for item in items if needs_broker(item)]
+    others = [item for item in items if not needs_broker(item)]
+    if workers == 1:
+        return brokers + others
+    brokers.sort(key=lambda item: not is_long(item))
+    long, short = [i for i in others if is_long(i)], [i for i in others if not is_long(i)]
+    beside = max(0, len(items) // workers - len(brokers))
+    shared = brokers + short[:beside]
+    del short[:beside]
+    for left in range(workers - 1, 0, -1):
+        heads, rest = len(long) // left, len(short) // left
+        shared += long[:heads] + short[:rest]
+        del long[:heads], short[:rest]
+    return shared
+
+
+def is_long(item: pytest.Item) -> bool:
+    """Whether a test is in a folder or file in which some take seconds."""
+    return LONG.search(item.nodeid) is not None
 
 
 def needs_broker(item: pytest.Item) -> bool:

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.terminal_theme import SVG_EXPORT_THEME
 
 from postroad.demo.journey import DemoRun, run
-from postroad.demo.screen import DemoScreen
+from postroad.demo.screen import LiveScreen
 from postroad.demo.watch import RoadSnapshot
 
 WIDTH = 104
@@ -22,7 +22,7 @@ def take() -> RenderableType:
     """Runs the demo unseen and answers what it showed at the moment."""
     pictures: list[RenderableType] = []
     unseen = Console(file=io.StringIO(), width=WIDTH, height=40, force_terminal=True)
-    screen = DemoScreen(unseen, 60, plain=False)
+    screen = LiveScreen(60, unseen)
 
     def show(snapshot: RoadSnapshot) -> None:
         screen.show(snapshot)

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import uvloop
 
-from proof.hostile import bouncers, clients
+from proof.hostile import bouncers, browsers, clients
 from proof.hostile.clients import Attack, Target
 
-ATTACKS = (*clients.ATTACKS, *bouncers.BOUNCERS)
-ENDLESS = (*clients.ENDLESS, *bouncers.ENDLESS)
+ATTACKS = (*clients.ATTACKS, *bouncers.BOUNCERS, *browsers.BROWSERS)
+ENDLESS = (*clients.ENDLESS, *bouncers.ENDLESS, *browsers.ENDLESS)
 
 
 async def attack(target: Target) -> dict[str, str]:

@@ -31,6 +31,8 @@ class Target(Struct, frozen=True):
     """Where bounces are listened for."""
     only: tuple[str, ...] = ()
     """These attacks alone, by name; none named is all."""
+    cookie: str = ""
+    """Of a person of the first tenant, who has a campaign `x`."""
 
     @property
     def token(self) -> str:

@@ -13,8 +13,9 @@ from msgspec import Struct
 from bench.lateness import Ratio, over, p99_us
 from bench.others import Others
 from bench.stillness import Span, Spans, Stillness
+from proof.hostile.browsers import Unanswered
 from proof.hostile.load import AHEAD_MS, Load
-from proof.hostile.stage import PATIENCE_S, Process, Road, Stage, attacked, prepare_campaign
+from proof.hostile.stage import EVIL, PATIENCE_S, Process, Road, Stage, attacked, prepare_campaign
 from proof.shape import Reached
 
 RATIO_MAX: Final = 1.5
@@ -25,6 +26,7 @@ PART_S: Final = 6.0
 LEAD_S: Final = 1.5
 RECIPIENTS: Final = 200
 PAIRS_MIN: Final = 2
+UNTOLD: Final = Unanswered.__name__
 PROVIDER: Final = "provider"
 NOBODY: Final = ("nobody",)
 """No attack at all: a second calm part, the measure's own noise."""
@@ -115,7 +117,7 @@ async def _play(folder: Path, plan: Plan) -> Pair:
 
 async def _parts(stage: Stage, road: Road, plan: Plan, watch: tuple[Stillness, Others]) -> Pair:
     part_s, scale = plan.part_s, plan.scale
-    tokens = (road.token("evil"), road.token("dead"))
+    tokens = (road.token(EVIL), road.token("dead"))
     prepare_campaign(road, stage.strangers["provider"], max(1, round(RECIPIENTS * scale)))
     load = Load("127.0.0.1", road.port, road.door.token, stage.urls)
     _ = await load.part(1.0, 0.0)  # connections and lanes are made
@@ -137,6 +139,7 @@ async def _parts(stage: Stage, road: Road, plan: Plan, watch: tuple[Stillness, O
     pair = Pair(kinds[0], kinds[1], [], rss_mb, len(road.log()), stop_s, share, attacks)
     pair.breaches.extend(_breaches(pair, load, ledger, alive=alive))
     pair.breaches.extend(each for each in missing if each)
+    pair.breaches.extend(f"{who}: {end}" for who, end in attacks.items() if UNTOLD in end)
     pair.breaches.extend(f"a flood was taken to its end: {name}" for name in stage.taken())
     pair.breaches.extend(f"  log: {line[:200]}" for line in road.log()[-3:] if pair.breaches)
     return pair

@@ -39,6 +39,7 @@ SETTINGS: Final = (
 )
 
 
+EVIL: Final = "evil"
 HUB_TOKEN: Final = "a-token-that-no-other-hub-sees"
 
 
@@ -129,6 +130,18 @@ class Road:
         asked = {"name": tenant, "tenant": tenant, "scopes": ["send"]}
         return str(self.ask("POST", "/v1/tokens", asked)["secret"])
 
+    def session(self, tenant: str) -> str:
+        """The cookie of a person of a tenant, who has a draft of a campaign."""
+        _draft(self, tenant)
+        asked = {"name": tenant, "role": "tenant", "tenant": tenant}
+        code = str(self.ask("POST", "/v1/logins", asked)["path"]).partition("=")[2]
+        line = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        own = {"origin": "http://127.0.0.1", "host": "127.0.0.1"}
+        line.request("POST", "/login", f"code={code}".encode(), own)
+        cookie = line.getresponse().headers["set-cookie"]
+        line.close()
+        return str(cookie).partition(";")[0]
+
     def log(self) -> list[str]:
         """Its lines so far."""
         return (self._folder / "log").read_text("utf-8", "replace").splitlines()
@@ -205,27 +218,28 @@ class Stage:
         """What hostile clients need to know."""
         dead_port = self._dead.getsockname()[1]
         place = ("127.0.0.1", road.port, tokens, road.hub_port, dead_port)
-        return Target(*place, self.strangers, scale, road.bounce_port, only)
+        return Target(*place, self.strangers, scale, road.bounce_port, only, road.session(EVIL))
 
 
 def prepare_campaign(road: Road, provider_port: int, recipients: int) -> None:
     """A campaign over a provider that turns out to be hostile."""
-    road.ask(
-        "POST",
-        "/v1/credentials",
-        {
-            "name": "bad",
-            "secret": "s3cret-of-the-account",
-            "provider": f"http://127.0.40.1:{provider_port}",
-            "account": "AC1",
-            "sender": "+15550000",
-            "rate": "50/s",
-        },
-    )
+    road.ask("POST", "/v1/credentials", _credential(f"http://127.0.40.1:{provider_port}"))
     road.ask("POST", "/v1/campaigns", {"name": "x", "credential": "bad", "template": "Hello"})
     rows = "".join(f"+65910{n:05}\n" for n in range(recipients))
     text = f"recipient\n{rows}".encode()
     road.ask("POST", "/v1/campaigns/x/import", text, content_type="text/csv")
+
+
+def _credential(provider: str) -> dict[str, str]:
+    named = {"name": "bad", "secret": "s3cret-of-the-account", "provider": provider}
+    return {**named, "account": "AC1", "sender": "+15550000", "rate": "50/s"}
+
+
+def _draft(road: Road, tenant: str) -> None:
+    mail = {"name": "mail", "kind": "smtp", "provider": "mx", "sender": "a@example.com"}
+    road.ask("POST", "/v1/credentials", mail, postroad_tenant=tenant)
+    draft = {"name": "x", "credential": "mail", "template": "Hello", "subject": "Hello"}
+    road.ask("POST", "/v1/campaigns", draft, postroad_tenant=tenant)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from postroad.transports.gathering import Some
     from postroad.transports.job import Message
     from postroad.transports.webhook.signing import Signer, public_key
-    from postroad.verbs.batches import Batch, chain
+    from postroad.verbs.batch_planning import Batch, chain
     from postroad.verbs.receipts import Receipt
 
 __all__ = [
@@ -85,7 +85,7 @@ MODULES: Final = {
     "transports.gathering": ("Some",),
     "transports.job": ("Message",),
     "transports.webhook.signing": ("Signer", "public_key"),
-    "verbs.batches": ("Batch", "chain"),
+    "verbs.batch_planning": ("Batch", "chain"),
     "verbs.receipts": ("Receipt",),
 }
 """Where each name is defined."""

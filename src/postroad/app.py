@@ -190,7 +190,7 @@ class Postroad:
         live = LiveEngine(self)
         self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
-        self._explainer = Explainer(store, store.clock, live.sends)
+        self._explainer = Explainer(store, store.clock, live.sends, live.runs)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         send_many, redaction = self._sending.send_many, self._redaction
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
@@ -203,7 +203,7 @@ class Postroad:
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         erasing, self.transform = ErasureWork(store, log), own.transform
-        self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction)
+        self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction, service.store)
         self.tenants = TenantAdmin(store, erasing, self.settings.tenants, log)
         self.webhooks = WebhookAdmin(store, own, keys, self._sending.open_webhook)
         events = self.events = EventVerbs(store, self._sending, allowance, log, redaction)

@@ -22,6 +22,7 @@ from postroad.model.mail_address import normal_mail
 from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
+from postroad.model.portal import check_origins
 from postroad.model.redaction import Redaction
 from postroad.model.relay import read_relay
 from postroad.model.tenant_limits import TenantLimits
@@ -79,6 +80,7 @@ class Settings(Struct, metaclass=NamesChecked, frozen=True):
     window: bool = True
     keys_file: str = ""
     unsubscribe_page: str = ""
+    login_file: str = ""
     limits: Limits = Limits()
     tenants: TenantLimits = TenantLimits()
     webhooks: WebhookRules = WebhookRules()
@@ -355,6 +357,10 @@ def _check_network(settings: Settings) -> None:
                 f"trusted_proxies: {proxy!r} is not an address or network: give one as 10.0.0.7 or "
                 "10.0.0.0/24"
             ) from None
+    try:
+        _ = check_origins(settings.origins)  # whether they can be read
+    except BadInput as error:
+        raise BadSetting(str(error)) from None
     for host in settings.allowed_hosts:
         if not host or "/" in host or ":" in host.strip("[]").rpartition("]")[2]:
             raise BadSetting(f"allowed_hosts: {host!r}: give a name alone, as ops.example.com")

@@ -60,7 +60,7 @@ async def test_metrics_show_the_fleet_without_naming_anybody(stand: Stand) -> No
         ({"step": "5s"}, "step"),
         ({"by": "color"}, "by"),
         ({"by": "queue"}, "give step=1h"),
-        ({"names": "51"}, "names"),
+        ({"names": "101"}, "names"),
         (
             {"since": "2026-01-02T00:00:00Z", "until": "2026-01-01T00:00:00Z"},
             "the earlier time as since",

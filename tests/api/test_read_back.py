@@ -148,7 +148,7 @@ DO = (
     "/v1/campaigns/{name}/schedule", "/v1/campaigns/{name}/resume", "/v1/campaigns/{name}/settle",
     "/v1/messages:send-again", "/v1/suppressions:export", "/v1/messages:settle",
     "/v1/batches", "/v1/replays", "/v1/events", "/v1/endpoints/{id}/rotate", "/v1/endpoints/{id}/recover", "/v1/event-types:import",
-    "/v1/endpoints/{id}/ack", "/v1/logins", "/v1/sessions",
+    "/v1/endpoints/{id}/ack", "/v1/endpoints/{id}/test", "/v1/logins", "/v1/sessions",
     "/v1/portal-links", "/v1/portal-sessions",
 )  # fmt: skip
 """Routes that do something once: their fields say to what and how, and none is an option."""
@@ -162,8 +162,8 @@ ELSEWHERE = {
         *("zone", "replace", "at_most", "unique_for"),
     },
     "/v1/tokens": {"role", "everywhere"},
-    "/v1/timetables": {"every_s"},
-    "/v1/timetables/{name}": {"every_s"},
+    "/v1/timetables": {"every_s", "body_base64"},
+    "/v1/timetables/{name}": {"every_s", "body_base64"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
 and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/ways; when endpoints
@@ -355,3 +355,10 @@ async def test_timetables(stand: Stand) -> None:
     assert {name: shown[name] for name in OTHER_TIMES} == OTHER_TIMES
     often = (await stand.say("PATCH", place, {"every_s": 90})).json()
     assert (often["every_s"], often["cron"], often["when"]) == (90.0, "", "every 1 min 30 s")
+    for number, one in enumerate((shown, often)):  # what is shown can be sent back
+        back = {name: one[name] for name in (*OTHER_TIMES, "every_s")}
+        changed = (await stand.say("PATCH", place, back)).json()
+        made = (await stand.say("POST", "/v1/timetables", back | {"name": str(number)})).json()
+        assert [changed["when"], made["when"]] == [one["when"]] * 2
+    for none in ({"cron": ""}, {"every_s": 0}, {"every_s": 0.5}):
+        assert (await stand.say("PATCH", place, none)).status == 400

@@ -93,11 +93,11 @@ async def test_a_body_that_is_too_large_is_not_read(dsn: str) -> None:
 
 
 async def test_a_peer_that_is_too_slow_is_left(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "HEAD_S", 0.2)
-    monkeypatch.setattr(http, "STALL_S", 0.2)
     async with Postroad(dsn):
-        _ = await look(dsn)
-        assert await ask(dsn, b"GET /v1/about HT") == b""
+        with monkeypatch.context() as patch:
+            patch.setattr(http, "HEAD_S", 0.2)
+            assert await ask(dsn, b"GET /v1/about HT") == b""
+        monkeypatch.setattr(http, "STALL_S", 0.2)
         head = b"POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 20\r\n\r\n{"
         assert b"broke off before its end" in await ask(dsn, head)
 
@@ -145,14 +145,21 @@ async def test_whoever_the_kernel_says_is_another_user_is_not_answered(
             _ = await look(dsn)
 
 
+async def accepted(road: Postroad) -> None:
+    """Somebody's look is under way."""
+    async with asyncio.timeout(WAIT_S):
+        while not road.window._answers:
+            await asyncio.sleep(0.01)
+
+
 async def test_a_road_that_closes_finishes_its_answers_and_takes_no_more(
     dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(verbs, "GRACE_S", WAIT_S)
     async with Postroad(dsn) as road:
-        _ = await look(dsn)
         line = connect(dsn, WAIT_S)
         line.sendall(ABOUT[:-2])
-        await asyncio.sleep(0.05)
+        await accepted(road)
         closing = asyncio.ensure_future(road.window.close())
         await asyncio.sleep(0.05)
         line.sendall(ABOUT[-2:])
@@ -160,9 +167,9 @@ async def test_a_road_that_closes_finishes_its_answers_and_takes_no_more(
         assert line.recv(12) == b"HTTP/1.1 200"
         line.close()
     monkeypatch.setattr(verbs, "GRACE_S", 0.05)
-    async with Postroad(dsn):
+    async with Postroad(dsn) as road:
         dumb = connect(dsn, WAIT_S)
-        await asyncio.sleep(0.05)
+        await accepted(road)
     assert dumb.recv(1) == b""
     dumb.close()
 

@@ -19,7 +19,7 @@ from postroad.verbs.batches import BatchReceipt
 
 ROOT = Path(__file__).parents[2]
 CREW = 3
-PATIENCE_S = 240.0
+PATIENCE_S = 600.0
 
 
 class BatchReport(Struct):

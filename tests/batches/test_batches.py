@@ -264,7 +264,7 @@ async def test_a_batch_whose_sender_is_gone_says_so(
         raise ConnectionError
 
     monkeypatch.setattr(road.store, "batch_seal", gone)
-    monkeypatch.setattr("postroad.verbs.batches.SLICE", 2)
+    monkeypatch.setattr("postroad.verbs.batch_planning.SLICE", 2)
     with pytest.raises(ConnectionError):
         _ = await road.batch([("work", n) for n in range(5)])
     (found,) = (await road.batches.list()).batches

@@ -8,7 +8,7 @@ import pytest
 from postroad import Batch, Postroad, Send, chain
 from postroad.errors import BadInput
 from postroad.model import batch as model
-from postroad.verbs.batches import BatchPlanner
+from postroad.verbs.batch_planning import BatchPlanner
 from tests.api.stand import Stand
 
 STEP = {"queue": "good", "body": 1}

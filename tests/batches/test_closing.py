@@ -1,5 +1,6 @@
 """How batches are ended: who asks, in which order they are locked, and what is left of them."""
 
+import json
 import sqlite3
 from typing import Any
 
@@ -20,7 +21,7 @@ select id, 'default', parent, 0, '', 'open', total, 0, 0, false, 1
   from (values (1, 0, 9), (2, 0, 9), (11, 1, 0), (12, 2, 0), (13, 1, 0), (14, 2, 0)) x(id, parent, total);
 insert into postroad.batch_member (message_id, batch_id) values (11, 1), (12, 2), (13, 1), (14, 2);
 """
-CLOSE = "select postroad.close_batches($1)"
+CLOSE = "select postroad.close_batches($1, 0)"
 COUNTS = "select count(*) from postroad.batch_count"
 
 
@@ -98,7 +99,7 @@ async def test_of_a_batch_that_was_given_up_nothing_is_kept(
     async def dies(_batches: object) -> None:
         raise ConnectionError("the sender has ended half-way")
 
-    monkeypatch.setattr("postroad.verbs.batches.SLICE", 1)
+    monkeypatch.setattr("postroad.verbs.batch_planning.SLICE", 1)
     monkeypatch.setattr(store, "batch_put", long_ago)
     monkeypatch.setattr(store, "batch_seal", dies)
     with pytest.raises(ConnectionError):
@@ -113,3 +114,36 @@ async def test_of_a_batch_that_was_given_up_nothing_is_kept(
     with pytest.raises(UnknownBatch):
         await road.batches.get(batch.id)
     assert await counts_left(dsn) == 0
+
+
+OPEN = """
+insert into postroad.batch (id, tenant, parent, after, role, state, total, then_id, failure_id, stops, made_at)
+select n, 'default', 0, 0, '', 'open', 1, 0, 0, false, 1 from generate_series($1::int, $2) n;
+"""
+COUNTED = "insert into postroad.batch_count values ($1, 7, 1, 0, 0)"
+SWEEP = "explain (analyze, buffers, format json) select postroad.sweep(500)"
+
+
+async def test_a_sweep_reads_no_more_however_many_batches_are_open(
+    server: PrivatePostgres,
+) -> None:
+    async with stand(server.create_road()) as on:
+
+        async def blocks() -> int:
+            _ = await on.one.fetchval(SWEEP)  # makes the plans
+            plan = json.loads(await on.one.fetchval(SWEEP))[0]["Plan"]
+            return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
+
+        await on.one.execute(OPEN, 1, 10)
+        few = await blocks()
+        await on.one.execute(OPEN, 11, 2_500)
+        assert await blocks() < few + 50
+        # What a process has left, that owned nothing, is found a thousand at a time.
+        await on.one.execute(COUNTED, 2_499)
+        before = on.store.queries.get("batches", 0)
+        for _ in range(3):
+            _ = await on.store.sweep(500)
+            await on.store.batches_asked()
+        ended = "select array_agg(id) from postroad.batch where state = 'ended'"
+        assert await on.one.fetchval(ended) == [2_499]
+        assert on.store.queries["batches"] - before <= 4  # once for all sweeps

@@ -59,6 +59,8 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         assert (imported["rows"], imported["encoding"]) == (22, "utf-8")
         assert data("campaign", "estimate", "c")["cost"] == 1.1
         assert data("campaign", "preview", "c", "--row", "2")["text"] == "Hi Name 1"
+        assert ", 1 segment GSM" in postroad("campaign", "preview", "c").stderr
+        assert "segments" in postroad("campaign", "estimate", "c").stdout
         assert data("campaign", "test", "c", "--to", "+6591234567")["state"] == "sent"
         assert data("campaign", "start", "c")["state"] == "running"
         done = reaches("done")
@@ -187,7 +189,7 @@ def test_what_is_refused_ends_with_its_reason_and_code(folder: Path, provider: P
         data("campaign", "create", "c", "--credential", "main", "--template", "Hi")
         refused = postroad("campaign", "import", "c", str(path))
         assert refused.exit_code == 2
-        assert "line 3: 'nobody' is no telephone number" in refused.stderr
+        assert "line 3: column 'recipient': 'nobody' is no telephone number" in refused.stderr
         refused = postroad("campaign", "stop", "c")
         assert (refused.exit_code, "is draft" in refused.stderr) == (1, True)
         refused = postroad("campaign", "schedule", "c", "2001-01-01T00:00+00:00")
@@ -233,14 +235,17 @@ def test_a_refused_import_names_the_users_file_and_the_first_hundred_lines(
 
     def check() -> None:
         refused = postroad("campaign", "import", "c", str(path))
-        assert "my people.csv, line 2: 'nobody 0' is no telephone number" in refused.stderr
+        assert (
+            "my people.csv, line 2: column 'recipient': 'nobody 0' is no telephone number"
+            in refused.stderr
+        )
         assert "(and 119 more)" in refused.stderr
-        assert "line 101: 'nobody 99' is no" in refused.stderr
+        assert "line 101: column 'recipient': 'nobody 99' is no" in refused.stderr
         refused = postroad("campaign", "import", "c", str(path), "--json")
         told = json.loads(refused.stderr)
         assert "my people.csv, line 2" in told["detail"]
         assert [one["field"] for one in told["errors"]] == [f"line {n}" for n in range(2, 102)]
-        assert told["errors"][0]["message"].startswith("'nobody 0' is no telephone number")
+        assert told["errors"][0]["message"].startswith("column 'recipient': 'nobody 0' is no")
 
     with running(folder, *UP):
         put(provider)

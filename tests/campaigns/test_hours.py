@@ -104,7 +104,9 @@ def test_a_zone_that_does_not_exist_is_refused_with_its_line(
 ) -> None:
     async def story() -> None:
         async with local(dsn) as road:
-            with pytest.raises(BadFile, match=r"line 3: 'Europe/Atlantis' is not a time zone"):
+            with pytest.raises(
+                BadFile, match=r"line 3: column 'zone': 'Europe/Atlantis' is not a time zone"
+            ):
                 await zoned(road, provider, tmp_path, ["UTC", "Europe/Atlantis", ""])
             assert (await road.campaigns.show("c")).counts.total == 0
             with pytest.raises(BadInput, match="is not a time zone"):

@@ -23,7 +23,10 @@ Within = Callable[[Any], Any]
 BAD = {
     "an unclosed quote": (b'recipient,name\n+6591234567,"Ann\n', "line 2: broken CSV"),
     "too few cells": (b"recipient,name\n+6591234567,Ann\n+6591234568\n", "line 3: 1 cells, but 2"),
-    "no telephone number": (b"recipient,name\nhello,Ann\n", "line 2: 'hello' is no telephone"),
+    "no telephone number": (
+        b"recipient,name\nhello,Ann\n",
+        "line 2: column 'recipient': 'hello' is no",
+    ),
     "a formula": (
         b"recipient,name\n+6591234567,=1+2\n",
         "line 2: column 'name': '=1\\+2' is a formula",

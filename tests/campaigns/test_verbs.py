@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from postroad import Postroad
+from postroad.errors import RoadHeld
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.credential import BadCredential, CredentialSpec
 from postroad.model.errors import BadInput, BadTime, BadUrl
@@ -20,6 +21,7 @@ from postroad.model.keyring import new_key
 from postroad.ports.entropy import secret_bytes
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import draft, local, numbers, prepare, reaches, running
+from tests.cli.running import data
 
 Within = Callable[[Any], Any]
 
@@ -184,6 +186,25 @@ def test_a_preview_shows_and_a_test_send_sends_and_neither_counts(
                 await road.campaigns.preview("c", 4)
 
     within(story())
+
+
+def test_a_held_road_sends_no_test_either(
+    dsn: str, provider: Provider, tmp_path: Path, within: Within
+) -> None:
+    async def drafted() -> None:
+        async with local(dsn) as road:
+            await prepare(road, provider, tmp_path, numbers(1))
+
+    async def tried() -> None:
+        async with local(dsn) as road:
+            with pytest.raises(RoadHeld, match=r"held by hand.*store release"):
+                await road.campaigns.test_send("c", "+65 9123 4567")
+            assert (await road.campaigns.preview("c")).text == "Hello Name 0"
+
+    within(drafted())
+    assert data("store", "restored", "--hold", "--dsn", dsn)["held_at_ms"]
+    within(tried())
+    assert not provider.arrivals()
 
 
 def test_a_scheduled_campaign_starts_at_its_time_in_its_zone(

@@ -38,13 +38,13 @@ async def slow(message):
 """
 
 
-def postroad(*words: str, given: str = "") -> Result:
+def postroad(*words: str, given: str | bytes = "") -> Result:
     """One command, in the present folder."""
     env = {"COLUMNS": "200"}
     return CliRunner().invoke(app, list(words), input=given, env=env, terminal_width=200)
 
 
-def data(*words: str, given: str = "") -> Any:
+def data(*words: str, given: str | bytes = "") -> Any:
     """What a command prints for programs."""
     result = postroad(*words, "--json", given=given)
     assert result.exit_code == 0, result.output

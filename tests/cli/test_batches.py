@@ -30,3 +30,16 @@ def test_a_file_that_is_no_batch_is_named(folder: Path) -> None:
         wrong = postroad("batches", "send", str(file))
         assert wrong.exit_code == 2, wrong.stderr
     assert data("batches", "list")["batches"] == []
+
+
+@pytest.mark.usefixtures("road")
+def test_a_batch_is_waited_for_and_cancelled(folder: Path) -> None:
+    file = folder / "batch.json"
+    file.write_text(json.dumps({"members": [{"queue": "good", "body": n} for n in range(3)]}))
+    batch = data("batches", "send", str(file))["id"]
+    early = postroad("batches", "wait", batch, "--wait", "0s")
+    assert (early.exit_code, "3 of 3 members have not ended" in early.stdout) == (1, True)
+    assert "3 cancelled; all 3 members have ended" in postroad("batches", "cancel", batch).stdout
+    for word in ("wait", "watch"):
+        ended = postroad("batches", word, batch)
+        assert (ended.exit_code, "3 cancelled" in ended.stdout) == (1, True)

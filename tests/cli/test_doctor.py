@@ -14,7 +14,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from postroad.cli import machine_checks, road_checks
+from postroad.api import machine_checks, road_checks
+from postroad.model.facts import COUNTED_MAX
+from postroad.stores.sqlite.file_lock import FileLock
 from tests.cli.running import UP, data, postroad, running
 
 
@@ -44,6 +46,28 @@ def test_a_road_that_runs_is_asked(folder: Path) -> None:
         found = {each["part"]: each["found"] for each in data("doctor")}
         assert "engine ok" in found["server"]
         assert found["workers"].startswith("1 alive: process ")
+
+
+def test_the_port_that_a_flag_has_named_is_told(folder: Path) -> None:
+    """It told of the port of the settings, on which nobody listened."""
+    with running(folder, *UP) as (_, note):
+        found = {each["part"]: each["found"] for each in data("doctor")}
+        listen = note.url.removeprefix("http://")
+        assert found["listen"].startswith(f"{listen},")
+        assert found["port"].startswith(listen.rpartition(":")[2])
+
+
+def test_a_server_that_is_starting_is_waited_for_and_not_stopped(road: str) -> None:
+    """Its process has the file, and answers nothing yet."""
+    lock = FileLock(Path(road.removeprefix("sqlite:///")))
+    lock.take()
+    try:
+        found = {each["part"]: each for each in data("doctor")}
+    finally:
+        lock.drop()
+    assert (found["server"]["state"], "not ready yet" in found["server"]["found"]) == ("warn", True)
+    assert "ask again in a moment" in found["server"]["mend"]
+    assert "stop that one" not in str(found)
 
 
 def test_a_server_that_is_named_is_asked_and_not_this_machine(
@@ -185,7 +209,11 @@ def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
     assert (found.state, found.found) == ("ok", "1 alive: process 8 on h")
     circuits = road_checks.check_circuits(lanes, stats)
     assert (circuits.state, "shop.example (connection refused)" in circuits.found) == ("warn", True)
+    many = road_checks.check_circuits(lanes * 5, stats | {"open_circuits": 900})
+    assert many.found.endswith("and 897 more")
     assert road_checks.check_dead(stats, 5, more=False).state == "ok"
+    bounded = road_checks.check_dead(stats | {"dead": {"exhausted": COUNTED_MAX}}, 5, more=False)
+    assert bounded.found == "10000 or more messages, 5 of them in the last hour"
     grown = road_checks.check_dead(stats, 40, more=False)
     assert (grown.state, "40 of them in the last hour (40 exhausted)" in grown.found) == (
         "warn",

@@ -52,6 +52,23 @@ type(road.store).token_find = away
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("message list", "No such command 'list'. Did you mean `postroad messages`?"),
+        ("message explian", "`postroad message explain`"),
+        ("publish", "Did you mean `postroad event publish`?"),
+        ("endpoints", "Did you mean `postroad endpoint`?"),
+        ("start", "`postroad replay start`"),
+        ("list", "`postroad listen`"),  # which so many groups have
+        ("qqqq", "No such command 'qqqq'."),
+    ],
+)
+def test_an_unknown_command_says_which_may_have_been_meant(name: str, meant: str) -> None:
+    result = postroad(*name.split())
+    assert (result.exit_code, meant in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
     ("words", "code"),
     [
         (("stats", "--server", "http://127.0.0.1:99999"), 2),
@@ -263,6 +280,11 @@ def test_an_error_inside_the_program_of_app_is_not_taken_for_a_wrong_name(folder
 def test_no_password_of_a_store_is_shown(dsn: str) -> None:
     assert "geheim" not in shown(dsn)
     assert "host" in shown(dsn)
+
+
+def test_a_store_without_a_password_is_shown_as_it_was_given() -> None:
+    for dsn in ("postgresql://host/db", "postgresql://user@host:5433/db"):
+        assert shown(dsn) == dsn
 
 
 def test_an_engine_that_cannot_run_ends_the_server_with_its_words(folder: Path) -> None:

@@ -2,7 +2,10 @@
 
 import ast
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -10,7 +13,8 @@ from typing import Any
 import click
 
 from postroad.cli.command import BareInvocation, Invocation, Listing, SettingsInvocation
-from postroad.cli.root import app
+from postroad.cli.options import Group
+from postroad.cli.root import GROUPS, app
 from postroad.cli.shared_options import OUTPUT, PANEL, REQUEST, ROWS, SETTING, SHARED
 
 NEEDS = {
@@ -25,9 +29,9 @@ NEEDS = {
 """Which options each attribute of an invocation reads."""
 
 
-def commands(group: Any = app, words: str = "") -> Iterator[tuple[str, Any]]:
+def commands(group: Any = None, words: str = "") -> Iterator[tuple[str, Any]]:
     """Every command by its words."""
-    for name, each in group.commands.items():
+    for name, each in (group or app.whole()).commands.items():
         if isinstance(each, click.Group):
             yield from commands(each, f"{words}{name} ")
         else:
@@ -142,3 +146,21 @@ def test_rows_are_printed_by_the_invocation_which_knows_whether_they_are_plain()
         and {each.name for each in node.names} & {"table", "facts"}
     }
     assert found == {"command.py", "stores.py"}  # what a copy has done is no list
+
+
+def test_each_group_of_commands_adds_what_the_root_names() -> None:
+    for module, names in GROUPS.items():
+        inner = Group("one", "")
+        import_module(f"postroad.cli.{module}").add(inner)
+        assert tuple(inner.commands) == names
+
+
+def test_the_order_of_commands_does_not_depend_on_which_was_used_first() -> None:
+    """The page of commands was another one in a process that had run a command."""
+    code = (
+        "from click.testing import CliRunner; from postroad.cli.root import app;"
+        "CliRunner().invoke(app, ['store', '--help']); print(*app.whole().commands)"
+    )
+    words = (sys.executable, "-c", code)
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [name for names in GROUPS.values() for name in names]

@@ -109,6 +109,7 @@ IN_PYTHON: dict[str, tuple[Any, str]] = {
     "hub_listen": (Settings(hub_listen="8601"), "HOST:PORT"),
     "hub_token": (Settings(hub_token=SECRET), "expected `str`, got `int`"),  # type: ignore[arg-type]
     "dsn": (Settings(dsn=[SECRET]), "expected `str`"),  # type: ignore[arg-type]
+    "origins: ": (Settings(origins=("*",)), "give it as https://app.example.com"),
     "origins": (Settings(origins="https://a"), "expected `array`"),  # type: ignore[arg-type]
     "limits.window": (Settings(limits=Limits(window=-1)), "above zero"),
     "limits.drain_s": (Settings(limits=Limits(drain_s="1")), "expected `float`"),  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def test_a_timetable_by_commands() -> None:
 def test_what_is_wrong_is_named() -> None:
     for given, says in (
         (("create", "it", "good", "1"), "one of them"),
-        (("create", "it", "good", "{", "--every", "60s"), "is not JSON"),
+        (("create", "it", "good", "{", "--every", "60s"), "or use --text"),
         (("create", "it", "good", "1", "--cron", "61 * * * *"), "bad minute"),
         (("create", "it", "good", "1", "--cron", "* * * * *", "--zone", "Nowhere"), "time zone"),
         (("create", "it", "good", "1", "--every", "0s"), "--every: give one second to a year"),
@@ -41,7 +41,6 @@ def test_what_is_wrong_is_named() -> None:
         wrong = postroad("timetable", *given)
         assert wrong.exit_code == 2, wrong.stderr
         assert says in " ".join(wrong.stderr.split())
-        assert "--text" not in wrong.stderr  # these commands have no such option
         assert "tz=" not in wrong.stderr
 
 
@@ -52,3 +51,29 @@ def test_a_zone_without_a_cron_line_is_refused() -> None:
     assert refused.exit_code == 2
     assert "comes every 1 min 30 s: leave it out" in " ".join(refused.stderr.split())
     assert data("timetable", "change", "often", "--zone", "UTC")["zone"] == "UTC"  # as it was
+
+
+@pytest.mark.usefixtures("road")
+def test_a_body_that_is_text() -> None:
+    made = data("timetable", "create", "greeting", "good", "hello", "--text", "--every", "1h")
+    assert made["body"] == "hello"
+    changed = data("timetable", "change", "greeting", "--body", "7", "--text")
+    assert changed["body"] == "7"
+    assert data("timetable", "change", "greeting", "--body", "7")["body"] == 7
+
+
+@pytest.mark.usefixtures("road")
+def test_a_timetable_of_bytes_by_commands() -> None:
+    made = data(
+        "timetable", "create", "raw", "good", "-", "--bytes", "--every", "1h", given=b"\0\xff"
+    )
+    assert (made["body"], made["body_base64"]) == (None, "AP8=")
+    assert "AP8=" in postroad("timetable", "show", "raw").stdout
+    assert data("timetable", "change", "raw", "--body", "7")["body"] == 7
+    sent = data("send", "good", "-", "--bytes", given=b"\0\xff")
+    assert data("message", "body", sent["id"])["body_base64"] == "AP8="
+    for given in (("create", "x", "good", "-", "--every", "1h"), ("change", "raw", "--body", "-")):
+        wrong = postroad("timetable", *given, given=b"\xff")
+        assert (wrong.exit_code, "--bytes" in wrong.stderr) == (2, True)
+        wrong = postroad("timetable", *given, "--text", "--bytes", given=b"\xff")
+        assert (wrong.exit_code, "one of them" in wrong.stderr) == (2, True)

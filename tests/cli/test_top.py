@@ -44,7 +44,7 @@ def point(at_ms: int, name: str, count: int) -> dict[str, Any]:
 def look(**parts: Any) -> dict[str, Any]:
     stats = {
         "now_ms": NOW, "waiting": 5, "held": 0, "uncertain": 0, "dead": {}, "uncertain_recipients": 0,
-        "oldest_due_ms": NOW - 1_000, "open_circuits": 0, "blocked_queues": 0, "paused_queues": 0,
+        "oldest_due_ms": NOW - 1_000, "open_circuits": 0, "blocked_queues": 0, "paused_queues": 0, "disabled_endpoints": 0,
         "minute": total(), "hour": total(),
     }  # fmt: skip
     figures = {

@@ -171,6 +171,17 @@ def test_a_worker_does_not_listen_where_the_shared_file_says_that_the_api_does(
         assert (refused.exit_code, "already in use" in refused.stderr) == (3, True)
 
 
+def test_a_link_to_pages_says_when_nobody_serves_them(folder: Path) -> None:
+    links = (("login",), ("portal", "link", "--tenant", "acme"))
+    with running(folder, *UP):
+        served = [postroad(*words) for words in links]
+    alone = [postroad(*words) for words in links]
+    assert [each.exit_code for each in (*alone, *served)] == [0] * 4
+    assert all("`postroad up`" in each.stderr for each in alone)
+    assert all(each.stdout.startswith("http://127.0.0.1:") for each in (*alone, *served))
+    assert not any("`postroad up`" in each.stderr for each in served)
+
+
 def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:
     with running(folder, *UP) as (_, door):
         port = door.url.rpartition(":")[2]

@@ -99,7 +99,13 @@ def send(queue: str, how: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    "how", ["holding the interpreter's lock", "in a pattern", "in a loop", "in a call"]
+    "how",
+    [
+        "holding the interpreter's lock",
+        pytest.param("in a pattern", marks=pytest.mark.wide),
+        pytest.param("in a loop", marks=pytest.mark.wide),
+        "in a call",
+    ],
 )
 def test_a_server_with_a_stuck_loop_leaves_its_stack_and_ends(
     how: str, worker: "Callable[[], subprocess.Popen[str]]"

@@ -1,6 +1,7 @@
 """Blocks: on a queue's rungs or on a lane, never on messages, and never lifted by accident."""
 
 import pytest
+from msgspec.structs import replace
 
 from postroad.model.block import Block, BlockKind, disabled
 from postroad.model.circuit import CLOSED, Circuit
@@ -288,6 +289,20 @@ async def test_a_hold_does_not_shorten_a_circuit_that_is_open_for_longer(bench: 
     assert (await bench.view(lane.id)).circuit == circuit
     await bench.store.hold_lane(lane.id, bench.at(90), "and this")
     assert (await bench.view(lane.id)).circuit.until_ms == bench.at(90)
+
+
+async def test_a_hold_does_not_begin_the_back_off_of_an_open_circuit_anew(bench: Bench) -> None:
+    """The server is away for the fifth time in a row, after the hold too."""
+    queue = await bench.queue()
+    await bench.send(queue)
+    lane = await bench.take()
+    circuit = replace(opened(bench, 60), opened=5)
+    await bench.circuit(lane, circuit)
+    await bench.advance(1)
+    await bench.store.hold_lane(lane.id, bench.at(90), "a campaign was told so")
+    held = (await bench.view(lane.id)).circuit
+    assert held.is_held
+    assert (held.opened, held.since_ms) == (5, circuit.since_ms)
 
 
 async def test_a_circuit_writes_nothing_on_queues_and_messages(bench: Bench) -> None:

@@ -32,7 +32,14 @@ FITTING: dict[str, dict[str, Any]] = {
     "suppression": {"reason": "complaint"},
     "mail_report": {"kind": "complaint"},
     "tick": {"fate": "sent"},
-    "schedule": {"origin": "made", "every_ms": 0, "missed": "skip", "paused": 1, "look_at": NEVER},
+    "schedule": {
+        "origin": "made",
+        "every_ms": 0,
+        "is_bytes": 1,
+        "missed": "skip",
+        "paused": 1,
+        "look_at": NEVER,
+    },
     "pace": {"counted": "[[5, 7]]"},
     "credential": {"kind": "webhook"},
     "campaign": {"state": "halted", "total": 300},
@@ -47,6 +54,7 @@ FITTING: dict[str, dict[str, Any]] = {
     "event_type": {"warn": 1, "archived": 1},
     "batch": {"state": "open", "stops": 1},
     "batch_held": {"role": "then"},
+    "restoration": {"id": 1},
 }
 """What the checks of a table ask for; everything else is made from the column's type."""
 

@@ -205,3 +205,10 @@ async def test_a_lane_tells_its_circuit_and_lost_leases(bench: Bench) -> None:
 
 async def ids(bench: Bench) -> list[int]:
     return [number for (number,) in await bench.rows("select id from message")]
+
+
+async def test_a_store_tells_what_it_is_and_how_large(bench: Bench) -> None:
+    facts = await bench.store.store_facts()
+    assert facts.product.startswith(("SQLite 3.", "PostgreSQL 1"))
+    assert facts.layout >= 1
+    assert facts.size_bytes > 10_000

@@ -8,11 +8,13 @@ from msgspec.structs import replace
 from postroad.model.block import Block, BlockKind, disabled
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Lane, Queue
-from postroad.model.overview import MessageCount
+from postroad.model.overview import MessageCount, PageOf
 from postroad.model.portal import PortalLink, PortalRight
 from postroad.model.record import QueueChange
 from postroad.model.states import DeadReason, State
 from postroad.model.tokens import Scope, Token, TokenKind
+from postroad.stores.postgres import overview as postgres_overview
+from postroad.stores.sqlite import overview as sqlite_overview
 from tests.contract.bench import Bench
 from tests.contract.holding import all_held
 
@@ -56,6 +58,50 @@ async def test_the_overview_counts_by_level_and_state(bench: Bench) -> None:
     assert [(each.state, each.count) for each in held.counts] == [(State.held, 2)]
     assert held.paused_queues == 1
     assert (await bench.store.overview("other")).counts == ()
+
+
+async def test_a_brief_overview_counts_up_to_a_number(bench: Bench) -> None:
+    queue = await bench.queue("a")
+    for _ in range(5):
+        await bench.send(queue)
+    whole = await bench.store.overview("default")
+    assert await bench.store.brief_overview("default", 10) == whole
+    few = await bench.store.brief_overview("default", 3)
+    assert [each.count for each in few.counts] == [3]
+    assert few.counts[0].oldest_due_ms == whole.counts[0].oldest_due_ms
+    assert few.whole
+    assert (await bench.store.brief_overview("other", 10)).counts == ()
+    (row,) = await bench.store.queue_page("default", "", 10, PageOf(most=3))
+    assert (row.waiting, row.oldest_due_ms) == (3, bench.now_ms)
+    (lane,) = await bench.store.lane_page("default", 0, 10, PageOf(most=3))
+    assert lane.waiting == 3
+    told = await bench.store.queue_facts("default", "a", 3)
+    assert told
+    assert [tally.count for tally in told.tallies] == [3]
+
+
+async def test_what_is_in_trouble_is_found_behind_any_number_of_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for store in (sqlite_overview, postgres_overview):
+        monkeypatch.setattr(store, "LOOKED_AT", 2)
+    for name in "abcde":
+        await bench.send(await bench.queue(name, server=name))
+    queue = await bench.queue("z", server="z")
+    await bench.send(queue)
+    await bench.store.pause_queue(queue.id, paused=True)
+    paused = await bench.queue("y", server="y")
+    await bench.store.pause_lane(paused.lanes[0], paused=True)
+    said = await bench.store.brief_overview("default", 100)
+    held = sum(each.count for each in said.counts if each.state is State.held)
+    assert (said.paused_queues, held) == (1, 1)
+    trouble = PageOf(trouble=True)
+    found = await bench.store.queue_page("default", "", 10, trouble)
+    assert [(row.queue, row.held) for row in found] == [("z", 1)]
+    assert await bench.store.queue_page("default", "z", 10, trouble) == []
+    assert await bench.store.queue_page("other", "", 10, trouble) == []
+    lanes = await bench.store.lane_page("default", 0, 10, trouble)
+    assert [row.id for row in lanes] == [paused.lanes[0]]
 
 
 async def pause(bench: Bench, queue: Queue, lane: Lane) -> str:
@@ -118,6 +164,28 @@ async def test_the_overview_counts_the_dead_by_reason(bench: Bench) -> None:
     await bench.store.sweep(10)
     assert (await bench.store.overview("default")).dead == {DeadReason.expired: 1}
     assert (await bench.store.overview("other")).dead == {}
+
+
+async def test_a_brief_overview_counts_a_tenants_dead_beside_a_neighbour_with_many(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tenant, name, count in (("quiet", "a", 2), ("quiet", "b", 1), ("busy", "a", 9)):
+        queue = await bench.queue(name, tenant=tenant)
+        for _ in range(count):
+            await bench.send(queue, ttl_s=1)
+        await bench.advance(2)
+        await bench.store.sweep(10)
+    found = await bench.store.brief_overview("quiet", 5)
+    assert (found.dead, found.whole) == ({DeadReason.expired: 3}, True)
+    assert (await bench.store.brief_overview("busy", 5)).dead == {DeadReason.expired: 5}
+    assert (await bench.store.brief_overview("nobody", 5)).dead == {}
+    for store in (
+        sqlite_overview,
+        postgres_overview,
+    ):  # of more queues than are looked at, not all are counted
+        monkeypatch.setattr(store, "LOOKED_AT", 1)
+    found = await bench.store.brief_overview("quiet", 5)
+    assert (found.dead, found.whole) == ({DeadReason.expired: 2}, False)
 
 
 async def test_a_token_is_kept_found_and_dropped_by_its_own_tenant(bench: Bench) -> None:

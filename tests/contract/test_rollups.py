@@ -1,5 +1,6 @@
 """Figures in buckets, and who works."""
 
+import asyncio
 import os
 import socket
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from postroad.model.rollup import (
     DEAD,
     KINDS,
     LATE,
+    TRIES,
     WIDTH,
     GroupBy,
     Point,
@@ -64,6 +66,17 @@ async def test_what_is_added_to_a_bucket_is_summed_up(bench: Bench) -> None:
         Span(TENS, at, at + 10_000, GroupBy.tenant, tenant="u", names=9)
     )
     assert [(one.name, one.tries) for one in owned] == [("u", {"delivered": 1, "failed": 2})]
+
+
+async def test_every_count_is_kept_and_shown_by_its_name(bench: Bench) -> None:
+    at, row = TENS.start_of(bench.now_ms), list(range(1, WIDTH + 1))
+    await bench.store.add_rollups([Rollup(TENS, at, "t", "f", "", row)])
+    await bench.store.add_rollups([Rollup(TENS, at, "t", "f", "", row)])
+    for by in (GroupBy.outcome, GroupBy.family):
+        (seen,) = await read(bench, by)
+        twice = [2 * each for each in row]
+        assert [seen.tries[name] for name in TRIES] == twice[:DEAD]
+        assert (seen.dead, list(seen.late)) == (twice[DEAD], twice[LATE:])
 
 
 async def test_of_many_names_the_busiest_are_told_and_the_rest_is_one(bench: Bench) -> None:
@@ -156,3 +169,37 @@ async def test_figures_that_waited_for_the_store_are_written_with_the_next(bench
     assert not figures.unwritten()
     hours = await read(bench, GroupBy.queue, HOURS)
     assert sum(point.tries["delivered"] for point in hours) == 5
+
+
+class Slow:
+    """A store that answers, after it has written, when it is told to."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.has_written, self.may_answer = asyncio.Event(), asyncio.Event()
+        self.rollups, self.workers = store.rollups, store.workers
+
+    async def add_rollups(self, rows: Sequence[Rollup]) -> None:
+        await self._store.add_rollups(rows)
+        self.has_written.set()
+        await self.may_answer.wait()
+
+
+async def test_figures_are_counted_once_though_their_write_was_cut_or_has_company(
+    bench: Bench,
+) -> None:
+    slow = Slow(bench.store)
+    figures = FigureGatherer(slow, bench.store.clock, make_log("critical"))
+    figures.turn()
+    figures.add(("t", "handler:a", "q"), Kind.delivered, count=2)
+    cut = asyncio.ensure_future(figures.end())
+    await slow.has_written.wait()
+    cut.cancel()
+    _ = await asyncio.gather(cut, return_exceptions=True)
+    ends = [asyncio.ensure_future(figures.end()) for _ in range(2)]
+    await asyncio.sleep(0)
+    slow.may_answer.set()
+    await asyncio.gather(*ends)
+    assert not figures.unwritten()
+    hours = await read(bench, GroupBy.queue, HOURS)
+    assert sum(point.tries["delivered"] for point in hours) == 2

@@ -11,8 +11,7 @@ async def test_a_tenant_is_stored_once_and_found_with_its_limits(bench: Bench) -
     assert await store.tenant_add(row)
     assert not await store.tenant_add(TenantRow("acme", "another", 8, {}))
     assert await store.tenant_find("acme") == row
-    assert await store.tenant_own("acme") == {"queues_max": 3}
-    assert await store.tenant_own("other") == {}
+    assert await store.tenants_own(["acme", "other"]) == {"acme": {"queues_max": 3}}
 
 
 async def test_limits_are_set_and_taken_away_one_by_one(bench: Bench) -> None:
@@ -23,7 +22,7 @@ async def test_limits_are_set_and_taken_away_one_by_one(bench: Bench) -> None:
         "acme", "", 7, {"queues_max": 1, "messages_max": 2}
     )
     await store.tenant_limit("acme", {"queues_max": None, "messages_max": 5}, 9)
-    assert await store.tenant_own("acme") == {"messages_max": 5}
+    assert await store.tenants_own(["acme"]) == {"acme": {"messages_max": 5}}
 
 
 async def test_tenants_are_listed_in_pages_also_those_that_have_no_row(bench: Bench) -> None:

@@ -26,6 +26,10 @@ async def test_a_timetable_is_stored_as_it_is_given(bench: Bench) -> None:
     assert await bench.store.timetable_add(often)
     await bench.reopen()
     assert await found(bench, "often") == often
+    other = replace(often, plan=replace(often.plan, version=6), body=b"\x00", is_bytes=True)
+    assert await bench.store.timetable_put(other, 5)
+    assert await found(bench, "often") == other
+    assert [row.is_bytes for row in await bench.store.timetables_next(9)] == [False, True]
 
 
 async def test_of_two_who_change_one_version_one_is_first(bench: Bench) -> None:

@@ -123,7 +123,7 @@ def seen(
     watched = Watched(page, (site.url, *own))
     try:
         yield page, watched
-        assert watched.wrong == []
+        assert watched.wrong == [], watched.wrong
     finally:
         context.close()
 

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from postroad.dashboard import rendering
+from postroad.dashboard.asking import PageApi
+from postroad.dashboard.jobs import KEPT_MAX
+from postroad.verbs import explaining
 from tests.dashboard.stand import PageStand
 
 
@@ -45,7 +49,7 @@ async def test_messages_are_cancelled_one_chosen_and_all(stand: PageStand) -> No
     assert "1 message cancelled" in await act(stand, "/messages/cancel", id=numbers[1])
     asked = await act(stand, "/messages/cancel-all", queue="good")
     assert "Cancel 2 unfinished messages of good?" in asked
-    await act(stand, "/messages/cancel-all", queue="good", sure="yes")
+    await act(stand, "/messages/cancel-all", queue="good", count="2")
     async with asyncio.timeout(60):
         while (await stand.road.explain(numbers[3])).state != "cancelled":
             await asyncio.sleep(0.01)
@@ -100,6 +104,37 @@ async def test_an_endpoint_is_made_disabled_enabled_and_its_secret_rotated(
     assert "whsec_" in await act(stand, "/endpoints/rotate", id=one.id)
     assert "0 messages" in await act(stand, "/endpoints/recover", id=one.id)
     assert b"whsec_" not in (await stand.get(f"/endpoints/{one.id}")).content
+
+
+async def test_a_test_event_goes_to_an_endpoint(stand: PageStand) -> None:
+    await stand.login()
+    made = await stand.road.endpoints.create("https://hooks.example.com/a", types=("order.paid",))
+    page = (await stand.get(f"/endpoints/{made.id}")).content.decode()
+    assert "Send test event" in page
+    said = await act(stand, "/endpoints/test", id=made.id)
+    found = (await stand.road.messages.list(queue=made.queue)).messages
+    assert [one.id for one in found] == [re.findall(r"message (\S+)\.", said)[0]]
+    assert "order.paid" in said
+
+
+async def test_what_has_no_body_any_more_is_not_offered_to_be_sent_again(stand: PageStand) -> None:
+    await stand.login()
+    number = await stand.send("good")
+    await ended(stand, number, "delivered")
+    assert b"/message/again" not in (await stand.get(f"/messages/{number}")).content
+    dead = await stand.send("bad")
+    await ended(stand, dead, "dead")
+    assert b"/message/again" in (await stand.get(f"/messages/{dead}")).content
+
+
+async def test_a_members_batch_is_told_on_its_page(stand: PageStand) -> None:
+    await stand.login()
+    sent = await stand.road.batches.batch([("good", 1), ("good", 2)], then=("good", 3))
+    page = (await stand.get(f"/messages/{sent.messages[0].id}")).content.decode()
+    assert sent.id in page
+    assert "2: 0 delivered, 0 dead, 0 cancelled" in page
+    alone = (await stand.get(f"/messages/{await stand.send()}")).content.decode()
+    assert "<h2>Batch</h2>" not in alone
 
 
 async def test_limits_mailboxes_and_rules(stand: PageStand) -> None:
@@ -162,3 +197,69 @@ async def test_every_refusal_of_a_quiet_form_is_told_in_place(stand: PageStand) 
     told = [answer.json()["notice"] for answer in (many, nothing, elsewhere)]
     for text, words in zip(told, ("at most 5000", "queue is empty", "are refused"), strict=True):
         assert words in text
+
+
+async def test_cancelling_all_asks_again_when_more_have_come(stand: PageStand) -> None:
+    await stand.login()
+    _ = [await stand.send("good") for _ in range(3)]
+    asked = await act(stand, "/messages/cancel-all", queue="good", count="2")
+    assert "Cancel 3 unfinished messages of good?" in asked
+    assert b"<h2>Jobs</h2>" not in (await stand.get("/messages")).content
+
+
+async def test_cancelling_more_than_were_counted_asks_about_all(
+    stand: PageStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (explaining, rendering):
+        monkeypatch.setattr(place, "COUNTED_MAX", 3)
+    await stand.login()
+    numbers = [await stand.send("good") for _ in range(5)]
+    asked = await act(stand, "/messages/cancel-all", queue="good", count="2")
+    (counted,) = re.findall(r"sentence.>Cancel all unfinished messages \((\d) or more\)", asked)
+    assert f"Cancel all messages ({counted} or more)" in asked
+    said = await act(stand, "/messages/cancel-all", queue="good", count=counted)
+    assert said == f"Cancelling all unfinished messages ({counted} or more) of good has begun."
+    await ended(stand, numbers[4], "cancelled")
+
+
+async def test_a_job_that_the_api_refuses_is_told_in_place_and_not_listed(
+    stand: PageStand,
+) -> None:
+    await stand.login(role="read")
+    number = await stand.send("bad")
+    await ended(stand, number, "dead")
+    quiet = {"postroad-fetch": "1"}
+    for path in ("/dead/replay", "/dead/purge"):
+        refused = await stand.post(path, quiet, which="given", reason="rejected", count="1")
+        assert refused.json()["bad"]
+        assert "manage" in refused.json()["notice"]
+    assert b"<h2>Jobs</h2>" not in (await stand.get("/dead")).content
+    await stand.login()
+    await act(stand, "/dead/purge", which="given", reason="rejected", count="1")
+    assert b"<h2>Jobs</h2>" in (await stand.get("/dead")).content
+
+
+async def test_a_job_that_breaks_before_it_begins_is_told_in_place(
+    stand: PageStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(PageApi, "follow", broken)
+    await stand.login()
+    quiet = {"postroad-fetch": "1"}
+    answer = await stand.post("/dead/purge", quiet, which="given", reason="rejected", count="1")
+    assert answer.json()["bad"]
+    assert b"<h2>Jobs</h2>" not in (await stand.get("/dead")).content
+
+
+async def test_many_jobs_of_one_tenant_hide_none_of_another(stand: PageStand) -> None:
+    await stand.login()
+    _ = await stand.road.tenants.create("acme")
+    for tenant, count in (("acme", 1), ("default", KEPT_MAX + 1)):
+        await stand.post("/tenant", tenant=tenant)
+        for _ in range(count):
+            await act(stand, "/dead/purge", which="given", reason="rejected", count="1")
+    assert b"<h2>Jobs</h2>" in (await stand.get("/dead")).content
+    await stand.post("/tenant", tenant="acme")
+    assert b"<h2>Jobs</h2>" in (await stand.get("/dead")).content

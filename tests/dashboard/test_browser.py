@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from postroad.dashboard.pages import PAGES
 from tests.cli.running import PROGRAM, WAIT_S
@@ -88,6 +88,40 @@ def test_a_page_is_live_and_a_queue_is_paused_and_resumed(browser: Browser, plac
         assert page.evaluate("window.kept") == 1  # the page was never loaded again
 
 
+def test_a_queue_is_limited_on_its_page(browser: Browser, place: Site) -> None:
+    place.send("later")
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/queue?name=later")
+        page.get_by_label("Limit, as").fill("5/s")
+        page.get_by_role("button", name="Set limit").click()
+        expect(page.get_by_role("status").filter(has_text="At most 5/s")).to_be_visible()
+        page.get_by_label("Limit, as").fill("")
+        page.get_by_role("button", name="Set limit").click()
+        expect(page.get_by_role("status").filter(has_text="lifted")).to_be_visible()
+
+
+def test_a_hidden_page_asks_for_nothing(browser: Browser, place: Site) -> None:
+    hide = (
+        "hidden => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
+        "document.dispatchEvent(new Event('visibilitychange')); }"
+    )
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/queues")
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
+        page.evaluate(hide, True)
+        expect(page.get_by_text("Paused", exact=True)).to_be_visible()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        place.send("later", "while hidden")
+        page.wait_for_timeout(1_500)  # so long a page that is seen is not without a request
+        assert asked == []
+        page.evaluate(hide, False)
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
+        expect(page.get_by_role("row").filter(has_text="later")).to_be_visible()
+
+
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.wide)])
 def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: str) -> None:
     for queue in ("good", "bad", "later", "doubtful"):
@@ -102,6 +136,7 @@ def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: 
             page.goto(place.url + each.path)
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 360, (each.name, wide)
+            expect(page.locator("nav [aria-current]")).to_be_in_viewport(ratio=1)
 
 
 def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Site) -> None:
@@ -111,6 +146,7 @@ def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Si
         page.goto(place.url + "/messages")
         page.get_by_label("Queue, or its beginning").fill("bad")
         page.get_by_label("State").select_option("dead")
+        page.get_by_label("Accepted since (UTC)").fill("2020-01-01T00:00")
         page.get_by_role("button", name="Search").click()
         page.get_by_role("link", name=number).click()
         expect(page.get_by_text(f"{number} for bad is dead")).to_be_visible()
@@ -141,15 +177,91 @@ def test_keys_go_to_pages_rows_and_the_search(browser: Browser, place: Site) -> 
     number = place.send("good")
     with seen(browser, place) as (page, _):
         place.login(page)
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()  # its scripts have begun
         page.keyboard.press("g")
         page.keyboard.press("m")
         expect(page.get_by_role("heading", level=1)).to_have_text("Messages")
         expect(page.get_by_role("link", name=number)).to_be_visible()
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
         page.keyboard.press("/")
         expect(page.get_by_label("Queue, or its beginning")).to_be_focused()
         page.get_by_role("heading", level=1).click()
         page.keyboard.press("j")
         expect(page.locator("main tbody a.row-link").first).to_be_focused()
+
+
+@pytest.mark.wide
+def test_every_page_of_the_menu_has_a_key_and_the_list_of_keys_tells_it(
+    browser: Browser, place: Site
+) -> None:
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        for each in LISTED:
+            go_to(page, each.key, each.title)
+        page.keyboard.press("?")
+        keys = page.get_by_role("dialog", name="Keys")
+        for each in LISTED:
+            expect(keys.get_by_text(each.title, exact=True)).to_be_visible()
+        check_access(page)
+        page.keyboard.press("Escape")
+        expect(keys).to_be_hidden()
+        page.get_by_role("button", name="Keys").click()
+        expect(keys).to_be_visible()
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until a button has the focus, and then Enter."""
+    button = page.get_by_role("button", name=name, exact=True)
+    expect(button).to_be_visible()
+    for _ in range(100):
+        if button.evaluate("each => each === document.activeElement"):
+            page.keyboard.press("Enter")
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{name} cannot be reached by Tab")
+
+
+def go_to(page: Page, letter: str, heading: str) -> None:
+    """Press `g` and a letter, once the page's scripts have begun."""
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press(letter)
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+    expect(page.get_by_text("Live", exact=True)).to_be_visible()
+
+
+def test_with_keys_alone_a_message_is_found_sent_again_and_purged(
+    browser: Browser, place: Site
+) -> None:
+    number = place.send("bad", "by keys")
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        go_to(page, "m", "Messages")
+        page.keyboard.press("/")
+        page.keyboard.type("bad")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("queue=bad"))
+        expect(page.get_by_text("Live", exact=True)).to_be_visible()
+        expect(page.locator("main tbody a.row-link").first).to_have_text(number)
+        page.keyboard.press("j")
+        expect(page.get_by_role("link", name=number)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(f"{number} for bad is dead")).to_be_visible()
+        tab_to(page, "Send again")
+        expect(page.get_by_role("heading", level=1)).not_to_have_text(number)
+        expect(page.get_by_text("for bad is dead")).to_be_visible()
+        go_to(page, "d", "Dead set")
+        page.keyboard.press("/")
+        for _ in ("reason", "error"):
+            page.keyboard.press("Tab")
+        page.keyboard.type("by keys")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("error=by"))
+        expect(page.locator("tr", has_text="by keys").locator("a.row-link")).to_have_count(2)
+        tab_to(page, "Purge all…")
+        expect(page.get_by_text("Delete 2 dead messages for good?")).to_be_visible()
+        tab_to(page, "Delete 2 dead messages")
+        expect(page.get_by_text("No dead message matches")).to_be_visible()
 
 
 def test_what_is_dead_is_purged_after_a_question_and_as_a_job(
@@ -189,6 +301,8 @@ def test_pages_can_be_read_and_used_without_scripts(browser: Browser, place: Sit
         place.login(page)
         page.get_by_role("link", name="Queues").click()
         row = page.get_by_role("row").filter(has_text="good")
+        while not row.count():  # a page may show what was there some seconds ago
+            page.reload()
         row.get_by_role("button", name="Pause").click()
         expect(page.get_by_role("status")).to_contain_text("good is paused")
         row.get_by_role("button", name="Resume").click()

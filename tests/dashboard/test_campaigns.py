@@ -67,13 +67,14 @@ async def test_uncertain_recipients_are_shown_and_settled_and_results_exported(
         await reaches(stand.road, "done")
         page = (await stand.get("/campaign?name=c&state=uncertain")).content
         assert b"2 uncertain recipients" in page
+        assert b"or the server ended before it knew" in page
         assert page.count(b"It was not") == 2
         said = await act(stand, "/campaigns/settle", name="c", state="sent", row="5")
         assert "1 recipient settled as sent" in said
         assert "1 recipient settled" in await act(stand, "/campaigns/lookup", name="c")
         assert b"+15110000000" in (await stand.get("/campaign?name=c&state=failed")).content
         file = await stand.get("/campaigns/export?name=c")
-        assert file.headers["content-disposition"] == 'attachment; filename="campaign.csv"'
+        assert file.headers["content-disposition"] == 'attachment; filename="c.csv"'
         assert file.content.decode().count("+1") == len(people)
         again = await stand.get("/campaigns/export?name=c&format=ndjson&state=failed")
         assert again.content.count(b"\n") == 1
@@ -102,12 +103,59 @@ async def test_a_draft_is_made_given_recipients_previewed_tried_and_estimated(
     given = {"name": "new", "credential": "main", "template": "Hi {{ name }}"}
     assert "is a draft" in await act(stand, "/campaigns/create", **given)
     csv = "recipient,name\n+16000000001,<b>Ann</b>\n+16000000002,Bob\n"
-    assert "2 recipients" in await act(stand, "/campaigns/import", name="new", csv=csv)
+    assert "2 recipients" in await act(stand, "/campaigns/paste", name="new", csv=csv)
     assert b"Hi &lt;b&gt;Ann&lt;/b&gt;" in (await stand.get("/campaign?name=new")).content
     assert b"Hi Bob" in (await stand.get("/campaign?name=new&row=2")).content
     assert "price 0.1" in await act(stand, "/campaigns/estimate", name="new")
+    await stand.road.credentials.put("main", provider.spec(price=0), TOKEN)
+    assert "no price set" in await act(stand, "/campaigns/estimate", name="new")
     said = await act(stand, "/campaigns/test", name="new", to="+6591234567", row="2")
     assert "was sent" in said
     frame = await stand.get("/campaigns/html?name=new&row=1")
     assert frame.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
     assert "script-src" not in frame.headers["content-security-policy"]
+
+
+async def test_the_text_of_a_draft_is_shown_and_changed_until_it_starts(
+    stand: PageStand, provider: Provider
+) -> None:
+    await stand.login()
+    await stand.road.credentials.put("main", provider.spec(price=0.05), TOKEN)
+    given = {"name": "new", "credential": "main"}
+    assert b"postroad credential put" not in (await stand.get("/campaigns")).content
+    await act(stand, "/campaigns/create", template="Hi {{ name }} of {{ town }}", **given)
+    csv = "recipient,name\n+16000000001,Ann\n"
+    refused = await stand.post("/campaigns/paste", {"postroad-fetch": "1"}, name="new", csv=csv)
+    assert "there is no column 'town'" in refused.json()["notice"]
+    shown = (await stand.get("/campaign?name=new")).content
+    assert b"Hi {{ name }} of {{ town }}</textarea>" in shown
+    text = {"template": "Hi {{ name }}\r\nBye", "subject": "", "html": ""}
+    assert "Changed" in await act(stand, "/campaigns/edit", **given, **text)
+    assert (await stand.road.campaigns.details("new")).template == "Hi {{ name }}\nBye"
+    assert "nothing was changed" in await act(stand, "/campaigns/edit", **given, **text)
+    await act(stand, "/campaigns/paste", name="new", csv=csv)
+    assert b"Hi Ann\nBye" in (await stand.get("/campaign?name=new")).content
+    await act(stand, "/campaigns/start", name="new")
+    shown = (await stand.get("/campaign?name=new")).content
+    assert b"What it sends" in shown
+    assert b"/campaigns/edit" not in shown
+    late = await stand.post(
+        "/campaigns/edit", {"postroad-fetch": "1"}, **given, **text | {"html": "x"}
+    )
+    assert late.json()["bad"]
+
+
+async def test_the_start_of_a_draft_is_planned(stand: PageStand, provider: Provider) -> None:
+    await stand.login()
+    await stand.road.credentials.put("main", provider.spec(price=0.05), TOKEN)
+    await act(stand, "/campaigns/create", name="new", credential="main", template="Hi")
+    await act(stand, "/campaigns/paste", name="new", csv="recipient\n+16000000001\n")
+    script = {"postroad-fetch": "1"}
+    past = await stand.post("/campaigns/schedule", script, name="new", at="2001-01-01T10:00")
+    assert past.json()["bad"]
+    said = await act(stand, "/campaigns/schedule", name="new", at="2999-01-01T10:00")
+    assert "starts by itself" in said
+    assert (await stand.road.campaigns.show("new")).state == "scheduled"
+    page = (await stand.get("/campaign?name=new")).content
+    assert b"2999-01-01 10:00:00 UTC" in page
+    assert b"/campaigns/edit" in page

@@ -41,9 +41,15 @@ async def test_a_queue_whose_tries_all_fail_is_in_trouble(stand: PageStand) -> N
     assert "400" in one.partition("All 1 try since")[2]
     assert "fails: all 1 try since" in (await stand.get("/")).content.decode()
     told = (await stand.get(f"/messages/{number}")).content.decode()
-    assert "no &lt;b&gt;you" in told.partition("What was answered")[2]
+    log = told.partition("Request and answer")[2]
+    assert f"POST {url}" in log
+    assert "webhook-id" in log
+    assert "Status after" in log
+    assert "no &lt;b&gt;you" in log
     await stand.login(role="read")
-    assert b"What was answered" not in (await stand.get(f"/messages/{number}")).content
+    shown = (await stand.get(f"/messages/{number}")).content.decode()
+    assert "webhook-id" not in shown
+    assert "no &lt;b&gt;you" not in shown
 
 
 async def test_a_tenant_that_does_not_exist_is_not_shown(stand: PageStand) -> None:

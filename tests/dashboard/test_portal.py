@@ -1,21 +1,19 @@
 """The portal: what a link opens, for whom, and what it does not."""
 
 import asyncio
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 
 from postroad.api.app import ROUTES
 from postroad.dashboard.portal.colours import CONTRAST, DARK, LIGHT, contrast, look
-from postroad.dashboard.portal.examples import example_of
-from postroad.dashboard.portal.texts import languages, texts_for
-from postroad.dashboard.rendering import environment
+from postroad.dashboard.rendering import pretty
 from postroad.model.errors import BadInput, Unauthorized
-from postroad.model.outcome import Kind
 from postroad.model.portal import LOOKING, OPERATIONS, PortalRight
-from postroad.model.states import State
 from tests.dashboard.portal import OPEN, Visitor, embedding_site, visit
 from tests.dashboard.stand import HOST, PageStand
 
@@ -108,7 +106,7 @@ async def test_only_what_the_link_allows_can_be_done(stand: PageStand) -> None:
     visitor = await visit(stand, "acme", allow=[])
     page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
     assert "data-do" not in page
-    for name in ("create", "change", "disable", "enable", "delete", "rotate", "recover"):
+    for name in ("create", "change", "disable", "enable", "delete", "rotate", "recover", "test"):
         told = await visitor.do(f"endpoint-{name}", id=made.id, url=URL)
         assert told["bad"], name
     assert (await visitor.say("POST", "/v1/endpoints", {"url": URL})).status == 403
@@ -138,6 +136,7 @@ async def test_a_customer_looks_after_endpoints(stand: PageStand) -> None:
         "endpoint-create", url=URL, types="order.paid, order.sent", description="<b>mine</b>"
     )
     (secret,) = set(SECRETS.findall(told["html"]))
+    assert ">Copy</button>" in told["html"]
     (made,) = (await stand.road.endpoints.list(tenant="acme")).endpoints
     assert (made.types, made.description) == (("order.paid", "order.sent"), "<b>mine</b>")
     page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
@@ -159,6 +158,28 @@ async def test_a_customer_looks_after_endpoints(stand: PageStand) -> None:
     assert told["go"] == "/endpoints"
 
 
+async def test_a_customer_is_told_of_events_that_there_are_not(stand: PageStand) -> None:
+    await stand.road.event_types.set("order.paid")
+    visitor = await visit(stand)
+    await visitor.do("endpoint-create", url=URL, types="order.paid order.payd")
+    (made,) = (await stand.road.endpoints.list(tenant="acme")).endpoints
+    page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
+    assert '<span class="badge warn">order.payd</span>' in page
+    await visitor.do("endpoint-change", id=made.id, url=URL, types="order.paid")
+    page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
+    assert "badge warn" not in page
+
+
+async def test_a_customer_sends_a_test_event(stand: PageStand) -> None:
+    made = await stand.road.endpoints.create(URL, tenant="acme", types=("order.paid",))
+    visitor = await visit(stand, allow=["endpoints"])
+    assert b"Send a test event" in (await visitor.page(f"endpoints/{made.id}")).content
+    said = await visitor.do("endpoint-test", id=made.id)
+    assert "order.paid" in said["said"]
+    (sent,) = (await stand.road.messages.list(queue=made.queue, tenant="acme")).messages
+    assert said["go"] == f"/messages/{sent.id}"
+
+
 async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
     with embedding_site() as site:
         url = f"{site.origin}/400"
@@ -177,9 +198,29 @@ async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
     assert told["go"].startswith("/messages/")
     assert (await visitor.page(told["go"][1:])).status == 200
     told = await visitor.do("endpoint-recover", id=made.id, since="2020-01-01T00:00")
-    assert "1" in told["said"]
+    assert told["said"] == "Messages that are sent again: 1."
     blind = await visit(stand, allow=["send_again"])
     assert "alert(1)" not in (await blind.page(f"messages/{sent.messages[0]}")).content.decode()
+
+
+async def test_what_was_not_kept_is_told_to_customers(stand: PageStand) -> None:
+    with embedding_site() as site:
+        await stand.road.endpoints.create(f"{site.origin}/200", tenant="acme")
+        sent = await stand.road.publish("a", {"x": 1}, tenant="acme")
+        await stand.road.run(until_idle=True)
+    visitor = await visit(stand)
+    page = (await visitor.page(f"messages/{sent.messages[0]}")).content.decode()
+    assert "What was sent is not kept any more" in page
+    assert "Send again" not in page
+    assert "postroad" not in page
+    told = await visitor.do("again", id=sent.messages[0])
+    assert told["bad"]
+    assert told["said"] == "Its body was not kept: it cannot be sent again."
+    blind = await visit(stand, allow=["send_again"])
+    page = (await blind.page(f"messages/{sent.messages[0]}")).content.decode()
+    assert "Send again" not in page
+    noted = await stand.road.audit.list(tenant="acme", verb="send_again")
+    assert len(noted.lines) == 1  # what was pressed, and not that the page was looked at
 
 
 async def test_event_types_have_schemas_and_examples(stand: PageStand) -> None:
@@ -193,19 +234,27 @@ async def test_event_types_have_schemas_and_examples(stand: PageStand) -> None:
     assert "&lt;i&gt;" in page
 
 
-@pytest.mark.parametrize(
-    ("schema", "example"),
-    [
-        (None, None),
-        ({"examples": [{"a": 1}]}, {"a": 1}),
-        ({"type": "array", "items": {"enum": ["x", "y"]}}, ["x"]),
-        ({"type": ["string", "null"], "format": "date"}, "2026-01-31"),
-        ({"properties": {"a": {"properties": {"b": {"type": "boolean"}}}}}, {"a": {"b": True}}),
-        ({"properties": 7, "type": 7, "enum": 7, "examples": 7}, None),
-    ],
-)
-def test_examples_are_made_from_schemas(schema: dict[str, object], example: object) -> None:
-    assert example_of(schema) == example
+async def test_an_example_is_what_a_test_event_sends(stand: PageStand) -> None:
+    schema: dict[str, object] = {
+        "type": "object",
+        "properties": {"total": {"type": "number"}, "on": {"$ref": "#/$defs/day"}},
+        "$defs": {"day": {"type": "string", "format": "date"}},
+    }
+    await stand.road.event_types.set("order.paid", schema=schema)
+    made = await stand.road.endpoints.create("https://example.com/x", tenant="acme")
+    visitor = await visit(stand)
+    sent = await stand.road.endpoints.test(made.id, tenant="acme")
+    body = (await stand.road.messages.body(sent.message, tenant="acme")).body
+    shown = (await visitor.page("types")).content.decode()
+    assert str(escape(pretty(json.loads(body)))) in shown
+
+
+async def test_a_message_names_its_endpoint(stand: PageStand) -> None:
+    made = await stand.road.endpoints.create("https://example.com/x", tenant="acme")
+    sent = await stand.road.publish("order.paid", {"x": 1}, tenant="acme")
+    visitor = await visit(stand)
+    page = (await visitor.page(f"messages/{sent.messages[0]}")).content.decode()
+    assert f'<a href="#/endpoints/{made.id}">https://example.com/x</a>' in page
 
 
 async def test_who_may_embed_it_stands_in_the_policy(stand: PageStand) -> None:
@@ -288,33 +337,6 @@ def test_every_colour_is_made_readable(accent: str) -> None:
     assert contrast(ground, text) >= 4.5
 
 
-def test_all_texts_stand_in_one_file() -> None:
-    names = [name for name in environment().list_templates() if name.startswith("portal/")]
-    loader = environment().loader
-    assert loader is not None
-    used: set[str] = set()
-    for name in names:
-        source = loader.get_source(environment(), name)[0]
-        used |= set(re.findall(r"\bt\.(\w+)", source))
-        words = re.sub(
-            r"\{[{%#].*?[}%#]\}|<[^>]*>", " ", re.sub(r'"[^"]*"', '""', source), flags=re.DOTALL
-        )
-        assert not re.search(r"[A-Za-z]", words), (name, words.split())
-    first = languages()["en"]
-    made = {f"state_{each}" for each in (*State, "enabled", "disabled", "deleting", "failing")}
-    made |= {f"outcome_{each}" for each in Kind}
-    assert made <= first.keys()
-    assert used <= first.keys()
-    for each, texts in languages().items():
-        assert texts.keys() == first.keys(), each
-
-
-def test_the_language_is_the_first_that_the_browser_accepts() -> None:
-    assert texts_for("xx, en-GB;q=0.8")["language"] == "en"
-    assert texts_for("")["language"] == "en"
-    assert texts_for("," * 100_000)["language"] == "en"
-
-
 async def test_wrong_codes_are_slowed_down(stand: PageStand) -> None:
     wrong = Visitor(stand, "/portal/abcd#prt_wrong")
     found = [(await wrong.open()).status for _ in range(12)]
@@ -326,3 +348,5 @@ async def test_webhook_rules_hold_here_too(tmp_path: Path) -> None:
     async with PageStand(tmp_path) as strict:
         told = await (await visit(strict)).do("endpoint-create", url="http://127.0.0.1/x")
         assert told["bad"]
+        assert "address is not taken" in told["said"]
+        assert "settings" not in told["said"]

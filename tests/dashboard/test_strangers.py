@@ -10,11 +10,21 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.dashboard.site import Site, seen, site
+from tests.dashboard.site import TASKS, Site, seen, site
 from tests.dashboard.vectors import CLEAN, VECTORS
+from tests.servers import free_port
 
-NAMED = VECTORS[::8]
-"""Those that things are named with: some names are short."""
+UNGUARDED = """
+from postroad.dashboard import guarding
+from postroad.api.access import Access
+
+guarding.check_own_form = Access._check_origin = lambda *_: None
+guarding.HEADERS["content-security-policy"] = "default-src 'self'"
+"""
+
+WHSEC = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+NAMED = tuple(vector for vector in VECTORS[::8] if vector.isprintable())
+"""Those that things are named with: some names are short, and others are refused."""
 
 
 def plant(place: Site) -> None:
@@ -32,6 +42,10 @@ def plant(place: Site) -> None:
         place.ask("POST", "/v1/limits", {"name": vector[:90], "lanes": "smtp:*", "rate": "1/s"})
         timed = {"name": vector[:90], "queue": "later", "body": vector, "every_s": 86_400}
         place.ask("POST", "/v1/timetables", timed)
+        hooks = {"name": vector[:90], "kind": "webhook", "secret": WHSEC}
+        place.ask(
+            "POST", "/v1/credentials", {**hooks, "account": vector[:150], "sender": vector[:150]}
+        )
 
 
 def pages_of(place: Site, path: str) -> Iterator[str]:
@@ -49,13 +63,17 @@ def pages_of(place: Site, path: str) -> Iterator[str]:
 @pytest.mark.wide
 def test_no_text_runs_as_code_on_any_page(browser: Browser, tmp_path: Path) -> None:
     assert len(set(VECTORS)) >= 200
-    with site(tmp_path) as place:
+    reach = ("--set", "webhooks.allow=198.51.100.0/24")  # endpoints that nothing is sent to
+    place = Site(tmp_path, free_port(), TASKS, *reach)
+    with place.up():
         plant(place)
         number = place.ask("GET", "/v1/messages?limit=1")["messages"][0]["id"]
         with seen(browser, place) as (page, _):
             place.login(page, name=VECTORS[3])
             paths = ["/", "/queues", "/lanes", "/endpoints", "/access", "/limits", "/system"]
             paths += ["/timetables", f"/timetable?{urlencode({'name': NAMED[0][:90]})}"]
+            named = urlencode({"name": NAMED[0][:90]})
+            paths += ["/credentials", f"/credential?{named}"]
             paths += [*pages_of(place, "messages"), *pages_of(place, "dead"), f"/messages/{number}"]
             for path in paths:
                 page.goto(place.url + path)
@@ -106,3 +124,25 @@ def test_another_sites_form_and_frame_get_nowhere(browser: Browser, tmp_path: Pa
                 assert "Queues" not in frame.content()
             watched.wrong.clear()
         assert not place.ask("GET", "/v1/queues:explain?queue=later")["paused"]
+
+
+@pytest.mark.wide
+def test_without_the_guards_another_sites_form_and_frame_get_somewhere(
+    browser: Browser, tmp_path: Path
+) -> None:
+    place = Site(tmp_path, free_port(), TASKS + UNGUARDED)
+    with place.up():
+        place.send("later")
+        form = f"<form method=post action={place.url}/queues/pause><input name=queue value=later>"
+        with seen(browser, place) as (page, watched):
+            place.login(page)
+            with elsewhere(f"<iframe src={place.url}/queues></iframe>") as url:
+                page.goto(url)
+                inside = page.frame_locator("iframe").get_by_role("heading", name="Queues")
+                expect(inside).to_be_visible()
+            with elsewhere(f"{form}<button>Win</button></form>") as url:
+                page.goto(url)
+                page.get_by_role("button", name="Win").click()
+                expect(page.get_by_role("heading", level=1)).to_be_visible()
+            watched.wrong.clear()
+        assert place.ask("GET", "/v1/queues:explain?queue=later")["paused"]

@@ -42,6 +42,9 @@ def test_the_demo_ends_by_itself_and_loses_nothing() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     assert (accepted, lost) == (120, 0)
+    assert re.search(
+        r"delivered in \d+ tries: \d+ after 0 failures(, \d+ after \d)*\.", done.stdout
+    )
     assert delivered + dead == accepted, "nothing waits at the end"
     assert dead > 0, "the recipient that rejects fills the dead set"
     assert "away.example is away, circuit open: connection refused" in done.stdout
@@ -111,7 +114,7 @@ def test_on_a_terminal_it_shows_lanes_levels_and_why_things_wait() -> None:
         r"deliveries a second",
         r"circuit open, probe in \d+:\d\d: connection refused",
         r"held \w+ \d+:\d\d.*: 429 Too Many Requests",
-        r"Level +waiting",
+        r"Fails +waiting",
         r"slow\.example +\d+ +\d+",
         r"retries shortened to 15, 30, 60, 120 and 240 s",
     ):

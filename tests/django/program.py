@@ -64,10 +64,12 @@ def results() -> dict[str, Any]:
     read = ended(jobs.add.get_result(added.id))
     told = ended(jobs.told.enqueue("hello"))
     failed = ended(jobs.refuse.enqueue("no such user"))
+    odd = ended(jobs.odd.enqueue())
     file = Path(os.environ["SHOP_NOTES"]).with_name("go")
     slow = jobs.slow.enqueue(str(file))
     until(lambda: refreshed(slow).status == TaskResultStatus.RUNNING)
-    running = (slow.is_finished, slow.attempts, refused(lambda: slow.return_value))
+    began = slow.enqueued_at <= slow.started_at == slow.last_attempted_at
+    running = (slow.is_finished, began, slow.attempts, refused(lambda: slow.return_value))
     file.touch()
     asyncio.run(arefreshed(slow))
     again = asyncio.run(backend.aget_result(added.id))
@@ -84,6 +86,7 @@ def results() -> dict[str, Any]:
         "failed": [failed.status, failed.attempts, refused(lambda: failed.return_value)],
         "errors": [one.exception_class is KeyError for one in failed.errors],
         "traceback": "no such user" in failed.errors[-1].traceback,
+        "odd": [odd.status, odd.attempts, odd.errors[-1].traceback],
         "running": running,
         "slow": slow.return_value,
         "waiting": [waiting.status, waiting.started_at, waiting.attempts],
@@ -96,7 +99,7 @@ def results() -> dict[str, Any]:
 
 def sent_by_hand(backend: Any) -> str:
     """The id of a message that is no task: its body is bytes."""
-    receipt = sending_road(backend).send("django:default", b"\xff", delay=3_600)
+    receipt = sending_road(backend).send("django:default", b'"\xff"', delay=3_600)
     return str(receipt.id)
 
 

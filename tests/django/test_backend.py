@@ -17,7 +17,7 @@ from tests.cli.running import data
 from tests.servers.postgres import PrivatePostgres
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 60.0
+WAIT_S = 150.0
 
 
 class Project:

@@ -18,7 +18,12 @@ def check(project: Project) -> None:
     assert said["failed"] == ["FAILED", 2, "ValueError"]
     assert said["errors"] == [True, True]
     assert said["traceback"]
-    assert said["running"] == [False, 1, "ValueError"]
+    assert said["odd"][:2] == ["FAILED", 1]
+    assert (
+        "what the task tests.django.project.jobs.odd returned cannot be written" in said["odd"][2]
+    )
+    assert '"result_ttl": 0 in the OPTIONS of TASKS' in said["odd"][2]
+    assert said["running"] == [False, True, 1, "ValueError"]
     assert said["slow"] == "at last"
     assert said["waiting"] == ["READY", None, 0]
     for case in ("unknown", "nonsense", "foreign"):

@@ -1,6 +1,7 @@
 """What endpoints ask for: event types, channels, and filters of bodies."""
 
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,8 @@ from postroad.model.filters import compiled
 from postroad.model.matching import SPEC
 from postroad.model.redaction import Redaction, read_rule
 from postroad.stores.endpoint_life import RULES
+from postroad.verbs.event_samples import sample
+from postroad.verbs.event_schemas import checker
 from tests.doors.shape import BARE, Door
 
 
@@ -47,7 +50,48 @@ def redacted(data: bytes) -> None:
     REDACTION.answer("any", data, data[6:-3] + b"c")  # nearly the beginning of what is hidden
 
 
+def sampled(data: bytes) -> None:
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+        sample(msgspec.json.decode(data, type=dict[str, Any]))
+
+
+def judged(data: bytes) -> None:
+    with suppress(msgspec.MsgspecError, UnicodeError, RecursionError, BadInput):
+        schema = msgspec.json.decode(data, type=dict[str, Any])
+        checker("a", schema, new=True)({"a": [1, {"b": "c"}]})
+
+
+def wide(n: int) -> bytes:
+    names = ",".join(f'"{i}":{{"$ref":"#/$defs/a"}}' for i in range(n // 30))
+    return f'{{"properties":{{{names}}},"$defs":{{"a":{{"$ref":"#"}}}}}}'.encode()
+
+
 DOORS = (
+    Door(
+        "a schema that a test event is made of",
+        sampled,
+        ("verbs/event_samples.py:_Sampler",),
+        frames=((b'{"$ref":"#/', b'"}'), (b'{"type":"', b'"}'), (b'{"format":"', b'"}')),
+        shapes={
+            "itself": wide,
+            "parts": lambda n: b'{"allOf":[' + b"{}," * (n // 3) + b"{}]}",
+            "needed": lambda n: b'{"allOf":[' + b'{"required":["a"]},' * (n // 19) + b"{}]}",
+        },
+    ),
+    Door(
+        "a schema that bodies do not fit",
+        judged,
+        ("verbs/event_problems.py:target_of",),
+        frames=(
+            (b'{"$ref":"#/', b'"}'),
+            (b'{"$ref":"', b'"}'),
+            (b'{"properties":{"a":{"type":"', b'"}}}'),
+        ),
+        shapes={
+            "steps": lambda n: b'{"$ref":"#' + b"/$defs" * (n // 6) + b'"}',
+            "itself": wide,
+        },
+    ),
     Door(
         "an endpoint's events",
         subscribed,

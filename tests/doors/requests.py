@@ -15,8 +15,8 @@ from postroad.api.reading import decode
 from postroad.api.routes import batch, messages
 from postroad.api.routing import Router, read_query
 from postroad.campaigns.checking import RowChecker, problem_in
-from postroad.campaigns.exporting import CELLS
 from postroad.campaigns.reading import BadFile, CsvReader, open_source
+from postroad.campaigns.redacting import CELLS
 from postroad.campaigns.rendering import FIELDS
 from postroad.campaigns.template import Template
 from postroad.model import hours
@@ -186,7 +186,7 @@ DOORS = (
         lambda data: messages._body(
             messages.SendRequest("a", body_base64=data.decode("latin-1") or "=")
         ),
-        ("api/routes/messages.py:_body",),
+        ("api/bodies.py:from_base64",),
         raises=(BadRequest,),
     ),
     Door(
@@ -312,7 +312,7 @@ DOORS = (
     Door(
         "a recipient's cells, from the store",
         lambda data: (_none(FIELDS.decode, data), _none(CELLS.decode, data)),
-        ("campaigns/rendering.py:FIELDS", "campaigns/exporting.py:CELLS"),
+        ("campaigns/rendering.py:FIELDS", "campaigns/redacting.py:CELLS"),
         frames=((b'["', b'"]'),),
     ),
     Door(

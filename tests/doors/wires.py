@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+from multidict import CIMultiDict
 from uvicorn import Config
 from uvicorn.server import ServerState
 
 from postroad.api import window
-from postroad.api.hosts import Hosts, Proxies
+from postroad.api.hosts import Hosts
 from postroad.api.listening import StrictProtocol
 from postroad.hub.access import HubTokens
 from postroad.hub.frames import JSON, MSGPACK, Codec
@@ -22,7 +23,7 @@ from postroad.hub.server import UndecidedConnection as HubDoor
 from postroad.model.errors import BadSetting, NotPostroad
 from postroad.model.hubs import known_hub
 from postroad.model.mailbox import HubLimits
-from postroad.model.networks import network
+from postroad.model.networks import Proxies, network
 from postroad.remote.addresses import HEAD_BYTES_MAX
 from postroad.remote.calls import lines_of
 from postroad.remote.http import HttpLine, HttpReply
@@ -177,8 +178,11 @@ API = Config(nothing, lifespan="off", log_config=None, access_log=False, ws="non
 
 
 def upgraded(data: bytes) -> None:
-    request = SimpleNamespace(headers={"Sec-WebSocket-Protocol": data.decode("latin-1")})
-    door = SimpleNamespace(wrong=None)
+    text = data.decode("latin-1")
+    headers = CIMultiDict({"Sec-WebSocket-Protocol": text, "X-Forwarded-For": text})
+    request = SimpleNamespace(headers=headers)
+    proxies = Proxies(("10.0.0.0/8",))
+    door = SimpleNamespace(wrong=None, belongs_to=lambda given: proxies.client(text, given) == "")
     in_loop(lambda: HubServer(hub(), HubTokens()).upgrade(door, request))  # type: ignore[arg-type]
 
 
@@ -236,13 +240,13 @@ DOORS = (
     Door(
         "where a client comes from",
         lambda data: network(data.decode("latin-1")),
-        ("model/networks.py:network",),
+        ("model/networks.py:network", "model/networks.py:Proxies", "model/networks.py:_parsed"),
         frames=(BARE, (b"::", b""), (b"::1%", b"")),
     ),
     Door(
         "a request's host, and its proxy",
         hosted,
-        tuple(f"api/hosts.py:{name}" for name in ("Proxies", "_is_address", "_is_loopback")),
+        tuple(f"api/hosts.py:{name}" for name in ("_is_address", "_is_loopback")),
         frames=(BARE, (b"[::", b"]:1"), (b"1.2.3.", b":80")),
     ),
     Door(

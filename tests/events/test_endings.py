@@ -1,12 +1,17 @@
 """Deletions that were cut off come to their end, and what is held is trimmed exactly."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from postroad import Postroad
+from postroad.model.endpoint_life import HOUR_MS, WIDTH, EndpointHour
 from postroad.model.errors import StoreUnavailable, UnknownEndpoint
 from postroad.model.ids import to_number
+from postroad.model.outcome import Kind
+from postroad.observe.endpoint_figures import EndpointFigures
+from postroad.observe.figures import PLACE
 from postroad.ports.events import EventStore
 from postroad.verbs.endpoint_watch import EndpointWatch
 
@@ -133,3 +138,52 @@ async def test_however_much_is_trimmed_it_is_looked_for_once(
     assert (await store.endpoint_backlog(queue))[0] == 3
     dead = await road.dead.list(queue=f"endpoint:{number}")
     assert sorted(to_number(one.id) for one in dead.messages) == sent[:27]
+
+
+class Counted(EndpointFigures):
+    """Figures of one try that was delivered."""
+
+    def __init__(self, queue: int, now_ms: int) -> None:
+        super().__init__()
+        counts = [0] * WIDTH
+        counts[PLACE[Kind.delivered]] = 1
+        hour_ms = now_ms // HOUR_MS * HOUR_MS
+        self._hours = [EndpointHour(queue, hour_ms, tuple(counts), True, 0, 0, "")]
+
+    def taken(self) -> list[EndpointHour]:
+        hours, self._hours = self._hours, []
+        return hours
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_figures_that_are_being_written_when_the_road_stops_are_counted_once(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch, *, fails: bool
+) -> None:
+    made = await road.endpoints.create(HOOK)
+    store, written, slow = road.store, asyncio.Event(), asyncio.Event()
+    assert isinstance(store, EventStore)
+    queue = await store.find_queue("default", made.queue)
+    assert queue is not None
+    write, failures = store.endpoint_count, [StoreUnavailable("away")] if fails else []
+
+    async def slowly(hours: Sequence[EndpointHour]) -> None:
+        if not failures:
+            await write(hours)
+        written.set()
+        await slow.wait()
+        if failures:
+            raise failures.pop()
+
+    monkeypatch.setattr(store, "endpoint_count", slowly)
+    figures, watch = Counted(queue.id, store.clock.now_ms()), road.endpoints.watch
+    running = asyncio.create_task(watch.run(figures))
+    await written.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    ending = asyncio.create_task(watch.end(figures))
+    await asyncio.sleep(0)
+    slow.set()
+    await ending
+    if fails:
+        await watch.end(figures)
+    assert (await road.endpoints.stats(made.id)).total.tries == {"delivered": 1}

@@ -32,6 +32,18 @@ async def test_two_endpoints_share_a_url_and_each_gets_its_own_message(
         assert body == {"id": 7}
 
 
+async def test_lists_may_be_lists_and_what_they_hold_is_checked(road: Postroad) -> None:
+    wanted = {"types": ["order.*"], "channels": ["eu"], "reject": [418]}
+    made = await road.endpoints.create(HOOK, **wanted)  # type: ignore[arg-type]
+    assert (made.types, made.channels, made.reject) == (("order.*",), ("eu",), (418,))
+    changed = await road.endpoints.change(made.id, types=["order.paid"])
+    assert changed.types == ("order.paid",)
+    for wrong in ({"types": [7]}, {"types": "order.*"}, {"metadata": {"a": 7}}):
+        with pytest.raises(BadInput, match=next(iter(wrong))):
+            await road.endpoints.change(made.id, **wrong)
+    assert (await road.endpoints.get(made.id)).types == ("order.paid",)
+
+
 async def test_a_secret_is_shown_once_and_counted_afterwards(road: Postroad) -> None:
     made = await road.endpoints.create(HOOK, types=("order.*",), metadata={"plan": "gold"})
     shown = await road.endpoints.get(made.id)

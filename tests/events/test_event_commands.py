@@ -10,6 +10,7 @@ import pytest
 from postroad import Postroad
 from postroad.config import Settings
 from tests.cli.running import data, postroad
+from tests.ways.authority import Authority
 from tests.webhook.conftest import LOCAL, Receiver
 
 DSN = "sqlite:///road.db"
@@ -71,6 +72,10 @@ async def test_event_types_are_listed_shown_exported_and_imported(
         assert (shown["description"], shown["schema"]) == ("An order was paid", schema)
         assert '"required": ["id"]' in await read("event-type", "show", "order.paid")
         assert "refund" in await read("event-type", "show", "refund", code=2)
+        told = await read("endpoint", "create", HOOK, "--type", "order.payd")
+        assert "this road has no event types order.payd" in told
+        number = told.partition("ep_")[2].split()[0]
+        assert "unknown types" in await read("endpoint", "show", f"ep_{number}")
         document = json.loads(await read("event-type", "export"))
         assert "order.paid" in document["webhooks"]
     (tmp_path / "types.json").write_text(json.dumps(document))
@@ -115,3 +120,50 @@ async def test_endpoints_are_listed_shown_and_recovered(
         begun = await run("endpoint", "recover", bad.id, *since)
         assert begun["messages"] == 1
         assert (await road.replays.get(begun["replay"])).total == 1
+
+
+async def test_each_option_of_an_endpoint_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ca.pem").write_text(Authority("ours").pem)
+    async with Postroad(DSN):
+        named = ("--channel", "eu", "--channel", "us", "--shape", "cloudevents")
+        given = ("--transform", "slim", "--expires-in", "1h", "--ca", "ca.pem")
+        made = await run("endpoint", "create", HOOK, *named, *given, "--tenant", "acme")
+        assert (made["channels"], made["shape"]) == (["eu", "us"], "cloudevents")
+        assert (made["transform"], made["own_ca"]) == ("slim", True)
+        assert 3_500_000 < made["expires_at_ms"] - made["made_at_ms"] <= 3_600_000
+        of_it = (made["id"], "--tenant", "acme")
+        moved = await run("endpoint", "set", *of_it, "--url", f"{HOOK}/2", "--transform", "none")
+        assert (moved["url"], moved["transform"]) == (f"{HOOK}/2", "")
+        never = await run("endpoint", "set", *of_it, "--expires-in", "0s", "--certificate", "none")
+        assert (never["expires_at_ms"], never["own_ca"]) == (None, False)
+        turned = await run("endpoint", "rotate", *of_it, "--overlap", "2d")
+        assert turned["secret_ends_at_ms"] > turned["made_at_ms"] + 1.9 * 86_400_000
+        words = ("endpoint", "disable", *of_it, "--operator", "--reason", "abuse")
+        assert (await run(*words))["disabled_by"] == "operator"
+        assert "disabled by operator: abuse" in await read("endpoint", "show", *of_it)
+        assert "disabled by operator" in await read("endpoint", "list", "--tenant", "acme")
+        assert "an operator" in await read("endpoint", "enable", *of_it, code=1)
+        assert (await run("endpoint", "enable", *of_it, "--operator"))["state"] == "enabled"
+        (tmp_path / "schema.json").write_text('{"type": "integer"}')
+        await run("event-type", "set", "order.paid", "--schema", "schema.json", "--warn")
+        assert (await run("event", "publish", "order.paid", '"x"'))["problems"]
+
+
+async def test_rules_statistics_and_feeds_take_their_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with Postroad(DSN) as road:
+        set_ = ("--dead-every", "0s", "--drain", "7/s", "--hold-max", "9", "--everywhere")
+        await run("endpoint", "rules", *set_)
+        said = await run("endpoint", "rules", "--tenant", "acme")
+        assert (said["dead_every_s"], said["drain"], said["hold_max"]) == (0, "7/s", 9)
+        made = await run("endpoint", "create", "--pull")
+        assert (await read("endpoint", "stats", made["id"], "--by", "day")).startswith("day")
+        await road.publish("order.paid", 1)
+        (one,) = (await run("endpoint", "feed", made["id"], "--lease", "5min"))["messages"]
+        assert (await run("endpoint", "feed", made["id"]))["messages"] == [], "it is leased"
+        assert (await run("endpoint", "ack", made["id"], one["id"]))["acked"]

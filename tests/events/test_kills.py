@@ -20,7 +20,7 @@ def own_receiver(tmp_path: Path) -> Iterator[Receiver]:
     end(process)
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
 def test_every_endpoint_that_matched_gets_the_event_whatever_is_killed(
     store: str, tmp_path: Path, own_receiver: Receiver
 ) -> None:
@@ -37,7 +37,7 @@ def test_every_endpoint_that_matched_gets_the_event_whatever_is_killed(
     assert report.delivered > story.events
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
 def test_a_replay_goes_on_after_kills_and_sends_each_event_once(
     store: str, tmp_path: Path, own_receiver: Receiver
 ) -> None:

@@ -162,7 +162,7 @@ async def test_a_move_that_waits_too_long_changes_nothing(
     await running
 
 
-@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.wide)])
 def test_order_is_kept_and_nothing_lost_while_movers_and_workers_are_killed(
     store: str, tmp_path: Path, own_receiver: Receiver
 ) -> None:

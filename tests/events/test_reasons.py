@@ -6,6 +6,7 @@ import pytest
 
 from postroad import Postroad
 from postroad.model.outcome import held
+from tests.cli.running import postroad
 from tests.rig.receivers import good
 from tests.rig.world import World, simulate
 from tests.webhook.conftest import Receiver
@@ -22,13 +23,18 @@ async def test_what_a_disabled_endpoint_holds_says_who_disabled_it_and_what_ends
     said, queue = await road.explain(message), await road.explain_queue(made.queue)
     for one in (said, queue):
         assert one.because == "endpoint disabled by owner: maintenance"
-        assert one.next.why == "it is held until its endpoint is enabled"
+        assert one.next.why == (
+            "it is held until its endpoint is enabled, for as long as the endpoint's rules say"
+        )
         assert [(each.scope, each.kind) for each in one.blocks] == [("queue", "endpoint")]
     (row,) = [one for one in (await road.inspect.queues()).queues if one.queue == made.queue]
     assert row.because == said.because, "a list says the same"
     assert [one.because for one in (await road.messages.list()).messages] == [said.because]
     assert "held: endpoint disabled by owner." in said.sentence
     assert "paused by hand" not in queue.sentence
+    for words in (("message", "explain", message), ("explain", made.queue)):
+        told = await asyncio.to_thread(postroad, *words, "--dsn", road.dsn)
+        assert "queue: endpoint disabled by owner: maintenance" in told.output, words
     await road.endpoints.enable(made.id)
     await road.pause(made.queue)
     assert (await road.explain(message)).because == "paused"
@@ -83,5 +89,10 @@ async def test_tries_that_were_not_made_are_counted_as_such_and_not_as_quotas(
     made = await road.endpoints.create(receiver.url("/status/200"), transform="unknown-here")
     _ = await road.publish("order.paid", 1)
     await road.run(until_idle=True)
-    assert set((await road.endpoints.stats(made.id)).total.tries) == {"setup"}
+    stats = await road.endpoints.stats(made.id)
+    assert set(stats.total.tries) == {"setup"}
+    tens, hours = await road.rollups.list(), await road.rollups.list(step="1h", by="queue")
+    for points in (tens.points, hours.points):
+        assert sum(one.tries["setup"] for one in points) == stats.total.tries["setup"]
+        assert {name for one in points for name in one.tries} == {"setup"}
     assert (await road.explain_queue(made.queue)).because.startswith("setup: ")

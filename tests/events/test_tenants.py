@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
+import pytest
 
 from postroad import Send
+from postroad.api.request import Request
 from postroad.config import Settings
 from postroad.model.credential import CredentialSpec
 from tests.api.stand import Stand
@@ -95,34 +98,65 @@ async def _got(stand: Stand, path: str, token: str) -> str:
     return (await stand.say("GET", path, token=token)).content.decode(errors="replace")
 
 
+async def _routes(stand: Stand) -> list[tuple[str, str, Any]]:
+    document = (await stand.say("GET", "/v1/openapi.json")).json()
+    found = [
+        (path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if path.startswith("/v1/") and path not in OWN
+    ]
+    return sorted(found, key=lambda one: one[0] in ERASES)
+
+
+def _asked(operation: Any, ids: dict[str, str]) -> list[str]:
+    """Queries with the other tenant's names: none, and each that a route takes, by itself."""
+    names = {
+        **dict.fromkeys(("queue", "url", "prefix", "recipient"), URL),
+        **dict.fromkeys(("name", "campaign", "credential", "key", "list", "order_key"), MARK),
+        "tenant": "acme",
+        "lane": "1",
+        "text": HIDDEN,
+        "batch": ids["/v1/batches"],
+    }
+    takes = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+    return ["", *(f"?{urlencode({one: names[one]})}" for one in takes if one in names)]
+
+
+async def _breach(
+    stand: Stand, route: tuple[str, str, Any], ids: dict[str, str], secret: str
+) -> str:
+    """What the other tenant sees of the one by a route, with all its ids: "" is nothing."""
+    found = [await _seen(stand, route, query, ids, secret) for query in _asked(route[2], ids)]
+    return next(filter(None, found), "")
+
+
+async def _seen(
+    stand: Stand, route: tuple[str, str, Any], query: str, ids: dict[str, str], secret: str
+) -> str:
+    path, method, operation = route
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    data = _theirs(content["example"], ids) if content and "example" in content else None
+    said = await stand.say(method.upper(), _filled(path, ids) + query, data, token=secret)
+    if method != "get" or said.status >= 300:
+        return ""
+    seen = said.content.decode(errors="replace")
+    own = [each for each in ids.values() if each not in (MARK, "1", "acme", "order.paid")]
+    return next((mark for mark in (HIDDEN, *own) if mark in seen), "")
+
+
 async def test_no_route_shows_or_changes_what_is_another_tenants(tmp_path: Path) -> None:
     async with Stand(tmp_path, Settings(webhooks=LOCAL)) as stand:
         ids = await _move_in(stand)
         secret = (await stand.road.tokens.make("other", tenant="other", role="tenant")).secret
         before = await _stored(stand)
         assert sum(HIDDEN in line for line in before) >= 6
-        document = (await stand.say("GET", "/v1/openapi.json")).json()
-        asked = 0
-        routes = [
-            (path, method, operation)
-            for path, methods in document["paths"].items()
-            for method, operation in methods.items()
-            if path.startswith("/v1/") and path not in OWN
-        ]
-        for path, method, operation in sorted(routes, key=lambda one: one[0] in ERASES):
-            content = operation.get("requestBody", {}).get("content", {}).get("application/json")
-            data = _theirs(content["example"], ids) if content and "example" in content else None
-            said = await stand.say(method.upper(), _filled(path, ids), data, token=secret)
-            asked += 1
-            if method == "get" and said.status < 300:
-                seen = said.content.decode(errors="replace")
-                own = [
-                    each for each in ids.values() if each not in (MARK, "1", "acme", "order.paid")
-                ]
-                for mark in (HIDDEN, *own):
-                    assert mark not in seen, (method, path)
-            assert await _stored(stand) == before, (method, path)
-        assert asked >= 80
+        routes = await _routes(stand)
+        for route in routes:
+            assert not await _breach(stand, route, ids, secret), route[:2]
+            assert await _stored(stand) == before, route[:2]
+        assert len(routes) >= 80
+        assert sum(len(_asked(operation, ids)) > 1 for _, _, operation in routes) >= 6
         # The check can fail: to the tenant itself these routes do show it.
         own_token = (await stand.road.tokens.make("own", tenant="acme")).secret
         shown = [
@@ -131,3 +165,17 @@ async def test_no_route_shows_or_changes_what_is_another_tenants(tmp_path: Path)
             if method == "get" and HIDDEN in (await _got(stand, _filled(path, ids), own_token))
         ]
         assert len(shown) >= 6
+
+
+async def test_without_the_guard_the_other_tenant_sees_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token's tenant is the only guard of every route: the one that a request asks for is taken
+    instead."""
+    async with Stand(tmp_path, Settings(webhooks=LOCAL)) as stand:
+        ids = await _move_in(stand)
+        secret = (await stand.road.tokens.make("other", tenant="other", role="tenant")).secret
+        monkeypatch.setattr(Request, "tenant", property(lambda _request: "acme"))
+        routes = [route for route in await _routes(stand) if route[1] == "get"]
+        seen = {route[0] for route in routes if await _breach(stand, route, ids, secret)}
+        assert {"/v1/endpoints", "/v1/endpoints/{id}", "/v1/events", "/v1/messages"} <= seen

@@ -13,6 +13,7 @@ from postroad.model.endpoint_life import HOUR_MS, EndpointHour, disabled_life
 from postroad.model.errors import BadInput, Conflict
 from postroad.model.event import EventRow, EventTarget
 from postroad.model.replay import pair_of
+from postroad.model.states import NEVER
 from postroad.verbs import endpoint_watch
 from postroad.verbs.endpoint_watch import _apart
 from postroad.verbs.event_stores import event_store
@@ -128,6 +129,19 @@ async def test_what_disabled_an_endpoint_is_recovered_too(
     assert (await road.endpoints.recover(made.id, dry_run=True)).messages == 1
 
 
+async def test_one_that_disabled_itself_is_not_called_healthy(road: Postroad) -> None:
+    """Though the process that got its answer was killed before it wrote that."""
+    made = await road.endpoints.create(HOOK)
+    (entry,) = await event_store(road.store).endpoint_page("default", 0, 1)
+    life = disabled_life(entry.row.life, "itself", "410 Gone", 10 * HOUR_MS)
+    assert await road.endpoints.watch._turns.turn(entry, life, paused=True)
+    facts = await road.endpoints.get(made.id)
+    assert (facts.health, facts.last_error) == ("failing", "410 Gone")
+    assert facts.failing_since_ms == facts.changed_at_ms
+    await road.endpoints.enable(made.id)
+    assert (await road.endpoints.get(made.id)).health == "healthy"
+
+
 def test_of_a_spell_that_a_killed_process_did_not_tell_the_last_hour_is_recovered() -> None:
     life = disabled_life(EndpointLife(), "itself", "410 Gone", 10 * HOUR_MS)
     assert life.spell_since_ms == 9 * HOUR_MS
@@ -147,3 +161,18 @@ def test_an_event_that_waited_for_its_commit_is_not_from_before_an_endpoint() ->
     late = pair_of(made(first=30, last=30, matched=1), target, 40, since=20)
     early = pair_of(made(first=12, last=12, matched=1), target, 40, since=20)
     assert ((late.first, late.last), (early.first, early.last)) == ((30, 30), (0, 0))
+
+
+async def test_a_disabled_endpoint_is_counted_as_such_and_not_as_a_paused_queue(
+    road: Postroad,
+) -> None:
+    made = await road.endpoints.create("http://127.0.0.1:9/hook")
+    await road.send("http://127.0.0.1:9/plain", 1)
+    await road.pause("http://127.0.0.1:9/plain")
+    await road.endpoints.disable(made.id)
+    for most in (NEVER, 10):
+        said = await road.inspect.overview(most=most)
+        assert (said.paused_queues, said.disabled_endpoints) == (1, 1)
+    await road.endpoints.enable(made.id)
+    said = await road.inspect.overview()
+    assert (said.paused_queues, said.disabled_endpoints) == (1, 0)

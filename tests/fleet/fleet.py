@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from types import TracebackType
@@ -101,7 +101,8 @@ class Fleet:
         trace: TracebackType | None,
     ) -> None:
         for name in self._pids.keys() - self._codes.keys():
-            os.kill(self._pids[name], signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended, and nobody has asked how
+                os.kill(self._pids[name], signal.SIGKILL)
         if self._own is not None:
             self._own.close()
         for source in (self._nursery, self._ledger):
@@ -177,7 +178,8 @@ class Fleet:
         self._tell_all([Line("killed", worker=name)])
 
     def stop(self, name: str, seconds: float = PATIENCE_S) -> float:
-        """SIGTERM; answers how long the end took."""
+        """SIGTERM; answers how long the end took. One that still loads would end by the signal."""
+        self.wait(lambda: name in self.present(), f"{name} is here")
         self.workers.remove(name)
         start_s = time.monotonic()
         os.kill(self._pids[name], signal.SIGTERM)

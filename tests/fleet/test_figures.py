@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.cli.running import data
 from tests.crash.orders import Parcel, tag
 from tests.fleet.fleet import Fleet
@@ -37,6 +39,7 @@ def test_top_beside_three_workers_shows_their_sum_and_who_they_are(fleet: Fleet)
     assert {worker["state"] for worker in look["workers"]} <= {"working", "idle"}
 
 
+@pytest.mark.wide  # small twin: `test_leases` of the contract
 def test_a_worker_that_was_killed_is_lost_and_one_that_leaves_is_gone(fleet: Fleet) -> None:
     crew = fleet.crew(2)
     fleet.send(Parcel(tag("quick", 0, n), wait_ms=60_000) for n in range(40))

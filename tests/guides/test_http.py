@@ -2,12 +2,8 @@
 
 import asyncio
 import re
-import shlex
 from pathlib import Path
-from typing import Any
 
-from postroad.cli.options import Group
-from postroad.cli.root import app
 from tests.api.stand import Stand
 from tests.reference.test_capabilities import routes
 
@@ -42,25 +38,3 @@ def test_the_guides_name_only_routes_that_there_are() -> None:
             r"`(/(?:v1/|healthz|readyz|metrics)\S*?)`", (GUIDES / name).read_text()
         ):
             assert path in there, (name, path)
-
-
-def test_every_command_of_the_guides_is_one_and_its_options_are_too() -> None:
-    seen = 0
-    for name in ("http.md", "operating.md"):
-        for block in re.findall(
-            r"^```sh\n(.*?)^```$", (GUIDES / name).read_text(), re.MULTILINE | re.DOTALL
-        ):
-            for line in block.splitlines():
-                if line.startswith("postroad "):
-                    parse(shlex.split(line, comments=True)[1:])
-                    seen += 1
-    assert seen >= 20
-
-
-def parse(words: list[str]) -> None:
-    """As the program would, without doing it; a group may have a command that needs no naming."""
-    command: Any = app
-    while isinstance(command, Group):
-        name = words.pop(0) if words and words[0] in command.commands else command.otherwise
-        command = command.commands[name]
-    command.make_context(command.name, words)

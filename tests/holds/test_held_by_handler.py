@@ -90,6 +90,43 @@ def test_a_hold_that_has_ended_lasts_a_second() -> None:
     assert Hold(0, 3_000).end_ms(9_000) == 12_000
 
 
+def test_a_queue_that_is_held_again_and_again_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    called = 0
+    with Rehearsal(tmp_path / "road.db") as road:
+
+        @road.handler("bank", concurrency=1)
+        async def bank(_: Message) -> None:
+            nonlocal called
+            called += 1
+            if called % 2:
+                raise HoldQueue(3, "closed")
+
+        for n in range(100):
+            road.send("bank", n)
+        with caplog.at_level("INFO"):
+            road.advance(600)
+    assert called == 200
+    assert [one.message.split()[:2] for one in caplog.records] == [["queue", "held"]]
+
+
+@pytest.mark.parametrize(
+    "until", [datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)]
+)
+def test_an_end_of_all_times_is_within_a_century(tmp_path: Path, until: datetime) -> None:
+    """The log, and whoever is told, can write down when a hold ends."""
+    with Rehearsal(tmp_path / "road.db") as road:
+
+        @road.handler("bank")
+        async def bank(_: Message) -> None:
+            raise HoldQueue(until, "closed for good")
+
+        road.send("bank", 1)
+        road.advance(0.5)
+        assert road.explain_queue("bank").because == "handler: closed for good"
+
+
 @pytest.mark.parametrize("until", [-1, float("nan"), "noon", datetime(2026, 1, 1), True])  # noqa: DTZ001
 def test_an_end_that_is_none_is_refused(until: object) -> None:
     for kind in (HoldQueue, HoldKey):

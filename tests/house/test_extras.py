@@ -82,7 +82,6 @@ def test_the_core_sends_runs_and_has_its_commands_without_any_extra(tmp_path: Pa
         (("up",), "server"),
         (("worker",), "server"),
         (("hub",), "server"),
-        (("demo",), "all"),
         (("queues", "--dsn", "postgresql://h/d"), "postgres"),
         (("migrate", "--dsn", "postgresql://h/d"), "postgres"),
         (("store", "copy", "sqlite:///a.db", "postgresql://h/d"), "postgres"),

@@ -28,7 +28,7 @@ def loaded(code: str) -> set[str]:
     ("code", "never"),
     [
         (
-            "import postroad.cli.root",
+            "import postroad.cli.root as root; root.app.whole()",
             OTHERS | {"apsw", "postroad.app", "cryptography"},
         ),
         (

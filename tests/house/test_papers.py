@@ -1,5 +1,6 @@
 """What the papers say exists."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ HEAD = "# Promises\n\n| promise | proof |\n| --- | :-- |\n"
 
 PROVEN = ["docs/promises.md", "docs/invariants.md", "docs/threat-model.md"]
 PAGE_LINES = 50
+TABLE = re.compile(r"^create (?:unlogged )?(?:table|view) (\w+)", re.MULTILINE)
 PLAIN = sorted(
     str(path.relative_to(ROOT))
     for place in ("*.md", "docs/*.md", "docs/guide/*.md", "docs/decisions/*.md")
@@ -83,6 +85,21 @@ def test_every_word_of_the_glossary_is_defined_once() -> None:
 def test_a_file_that_a_paper_names_exists(paper: str) -> None:
     breaches = papers.missing_files(ROOT, paper)
     assert not breaches, "\n".join(breaches)
+
+
+def test_the_architecture_has_every_table_room_and_decision() -> None:
+    """Fifteen tables, two rooms and eleven decisions were missing."""
+    told = (ROOT / "docs/architecture.md").read_text()
+    source = ROOT / "src/postroad"
+    rooms = {each.name for each in source.iterdir() if (each / "__init__.py").exists()}
+    rooms |= {each.name for each in source.glob("*.py") if not each.name.startswith("__")}
+    assert [name for name in sorted(rooms) if f"\n      {name}" not in told] == []
+    scripts = [*source.glob("stores/*/schema/*.sql"), *source.glob("stores/*/schema/tables/*.sql")]
+    tables = {name for script in scripts for name in TABLE.findall(script.read_text())}
+    assert len(tables) > 60
+    assert [name for name in sorted(tables) if f"`{name}`" not in told] == []
+    decisions = sorted(each.name for each in (ROOT / "docs/decisions").glob("*.md"))
+    assert [name for name in decisions if f"(decisions/{name})" not in told] == []
 
 
 def test_the_papers_use_no_private_words() -> None:

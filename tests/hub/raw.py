@@ -10,7 +10,8 @@ from tests.hub.serving import Served
 
 
 def dial(served: Served, **options: Any) -> connect:
-    return connect(served.url, compression=None, ping_interval=None, **options)
+    url = served.url.replace("ws:", "wss:") if "ssl" in options else served.url
+    return connect(url, compression=None, ping_interval=None, **options)
 
 
 async def ask(ws: ClientConnection, frame: object) -> dict[str, Any]:

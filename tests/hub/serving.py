@@ -47,6 +47,7 @@ async def serving(
     store: Mailboxes | None = None,
     port: int = 0,
     tls: ssl.SSLContext | None = None,
+    **named: tuple[str, ...],
 ) -> AsyncIterator[Served]:
     clock = SystemClock()
     own = None if store is not None else SqliteStore(path, clock)
@@ -54,7 +55,7 @@ async def serving(
         await own.open()
     hub = Hub(store or own, clock, make_log("warning"), limits)  # type: ignore[arg-type]
     await hub.open()
-    server = HubServer(hub, hub_tokens(CREATE, SEND))
+    server = HubServer(hub, hub_tokens(CREATE, SEND), **named)
     try:
         yield Served(hub, server, await server.start(port=port, tls=tls))
     finally:

@@ -34,8 +34,17 @@ async def _stop(road: Postroad, job: Receipt) -> tuple[float, str]:
     return time.monotonic() - began_s, answer.state
 
 
+async def _started(road: Postroad, count: int, began: Callable[[], int]) -> list[Receipt]:
+    wanted = began() + 2 * count
+    kinds = ["async"] * count + ["thread"] * count
+    jobs = [await road.send(kind, str(wanted + n)) for n, kind in enumerate(kinds)]
+    await until(lambda: began() == wanted)
+    return jobs
+
+
 async def stop_jobs(dsn: str, folder: Path, count: int) -> Stops:
-    """Start three workers, have them run so many coroutines and as many threads, and stop each."""
+    """Start three workers, have them run so many coroutines and as many threads, and stop each; then
+    as many again, and stop them all at once."""
     command = (sys.executable, "-m", "tests.jobs.stopping_worker", dsn, str(folder))
     workers = [subprocess.Popen(command) for _ in range(3)]  # noqa: ASYNC220 - they are waited for
 
@@ -45,11 +54,11 @@ async def stop_jobs(dsn: str, folder: Path, count: int) -> Stops:
     try:
         await until(lambda: ended("here") == 3)
         async with Postroad(dsn) as road:
-            kinds = ["async"] * count + ["thread"] * count
-            jobs = [await road.send(kind, str(n)) for n, kind in enumerate(kinds)]
-            await until(lambda: ended("began") == len(jobs))
+            jobs = await _started(road, count, lambda: ended("began"))
             told = [await _stop(road, job) for job in jobs]
-            states = {(await road.explain(job.id)).state for job in jobs}
+            more = await _started(road, count, lambda: ended("began"))
+            told += await asyncio.gather(*(_stop(road, job) for job in more))
+            states = {(await road.explain(job.id)).state for job in jobs + more}
         times, answers = [took_s for took_s, _ in told], {state for _, state in told}
         return Stops(times, answers, {str(one) for one in states}, ended("stopped"), ended("done"))
     finally:

@@ -304,4 +304,4 @@ def test_a_type_checker_checks_what_is_sent_against_the_handlers_parameter(tmp_p
     done = subprocess.run([*check, *where], capture_output=True, text=True, check=False)
     told = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert {int(line.split(":")[1]) for line in told} == refused, done.stdout + done.stderr
-    assert len(refused) == 9
+    assert len(refused) == 15

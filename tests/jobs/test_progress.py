@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from postroad import Message, Postroad
+from postroad.verbs import jobs
 from tests.jobs.conftest import Within
 from tests.jobs.test_results import running
 
@@ -110,5 +111,34 @@ def test_jobs_that_run_are_listed_with_how_far_they_have_come(dsn: str, within: 
             assert len(await road.jobs.running(limit=1)) == 1
             go_on.set()
             assert await told(far) == []
+
+    within(story())
+
+
+def test_a_busy_tenant_does_not_hide_another_ones_jobs(
+    dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each tenant's own reports the latest ones are looked at."""
+    monkeypatch.setattr(jobs, "LOOKED_AT", 2)
+    road, go_on = Postroad(dsn), asyncio.Event()
+
+    @road.handler("copy")
+    async def copy(message: Message) -> None:
+        message.progress(1, 2)
+        _ = await go_on.wait()
+
+    async def story() -> None:
+        async with running(road):
+            mine = (await road.send("copy", 1)).id
+            while not await road.jobs.running():
+                await asyncio.sleep(0.05)
+            others = {(await road.send("copy", n, tenant="busy")).id for n in range(4)}
+            for one in others:
+                while (await road.jobs.wait(one, timeout=0, tenant="busy")).progress is None:
+                    await asyncio.sleep(0.05)
+            assert [one.id for one in await road.jobs.running()] == [mine]
+            busy = {one.id for one in await road.jobs.running(tenant="busy")}
+            assert (len(busy), busy <= others) == (2, True)
+            go_on.set()
 
     within(story())

@@ -19,7 +19,7 @@ from postroad.errors import (
 )
 from postroad.sync import Postroad as Blocking
 from postroad.testing.rehearsal import Rehearsal
-from postroad.verbs import jobs
+from postroad.verbs import ending
 from tests.jobs.conftest import Within
 
 
@@ -46,7 +46,7 @@ def test_a_result_is_awaited_by_its_receipt(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rung for: whoever waits would look again by himself only after an hour."""
-    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
+    monkeypatch.setattr(ending, "LOOK_S", 3600.0)
     road, asking = Postroad(dsn), Postroad(dsn) if "postgres" in dsn else None
 
     @road.handler("square", result_ttl=60)
@@ -231,7 +231,7 @@ def test_who_waits_is_rung_for_by_every_handler_and_by_a_cancel(
     dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No result is kept; whoever waits would look again by himself only after an hour."""
-    monkeypatch.setattr(jobs, "LOOK_S", 3600.0)
+    monkeypatch.setattr(ending, "LOOK_S", 3600.0)
     road = Postroad(dsn)
     asking = Postroad(dsn) if "postgres" in dsn else road
     go_on = asyncio.Event()
@@ -250,7 +250,7 @@ def test_who_waits_is_rung_for_by_every_handler_and_by_a_cancel(
             late = await road.send("plain", "late", delay=3600)
             waits = [asyncio.create_task(asking.jobs.wait(one.id)) for one in (*sent, late)]
             # Past the second look, so that only the bell wakes them.
-            await asyncio.sleep(3 * jobs.SOON_S)
+            await asyncio.sleep(3 * ending.SOON_S)
             assert (await road.jobs.wait(sent[0].id, timeout=0)).state == "sending"
             go_on.set()
             assert (await asking.cancel(late.id)).state == "cancelled"

@@ -99,6 +99,6 @@ def test_a_job_that_ends_while_it_is_stopped_ends_one_way(dsn: str, within: With
 def test_a_job_is_stopped_in_a_fleet_of_three(
     server: "PrivatePostgres", tmp_path: Path, within: Within
 ) -> None:
-    stops = within(stop_jobs(server.create_road(), tmp_path, 6))
+    stops = within(stop_jobs(server.create_road(), tmp_path, 4))
     assert (stops.answers, stops.states) == ({"cancelled"}, {"cancelled"})
-    assert (stops.stopped, stops.done) == (12, 0)
+    assert (stops.stopped, stops.done) == (16, 0)

@@ -85,6 +85,9 @@ def test_a_campaign_by_commands_escapes_what_recipients_are_called(
         shown = data("campaign", "preview", "c")
         assert shown["html"] == "<p>Dear &lt;script&gt;alert(1)&lt;/script&gt; &amp; Co</p>"
         assert shown["text"] == "Dear <script>alert(1)</script> & Co"
+        for word in ("preview", "estimate"):  # a mail has no segments
+            told = postroad("campaign", word, "c")
+            assert "segment" not in told.stdout + told.stderr
         _ = data("campaign", "start", "c")
         until(lambda: data("campaign", "show", "c")["state"] == "done")
     (mail,) = server.mails

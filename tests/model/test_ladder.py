@@ -10,6 +10,7 @@ from postroad.model.ladder import (
     Exponential,
     Ladder,
     Steps,
+    check_ladder,
     jittered_ms,
     queries_per_hour,
     with_retries,
@@ -83,3 +84,8 @@ def test_cut_or_lengthened_it_is_the_same_ladder(ladder: Ladder, retries: int, l
 def test_fewer_than_no_retries_are_refused(ladder: Ladder, retries: int) -> None:
     with pytest.raises(BadInput, match="zero or more"):
         with_retries(ladder, retries)
+
+
+def test_delays_that_are_no_tuple_are_refused_with_the_form_to_use() -> None:
+    with pytest.raises(BadInput, match=r"delays_ms=4: give a tuple of milliseconds, as \(1000, 5"):
+        check_ladder(Steps(2, 4))  # type: ignore[arg-type]

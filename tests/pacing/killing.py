@@ -18,7 +18,7 @@ from typing import Self
 from msgspec import Struct
 
 from tests.pacing.windows import most_in_a_window
-from tests.pacing.worker_process import road_of
+from tests.pacing.worker_process import road_of, sharded
 
 ROOT = Path(__file__).parents[2]
 WORKERS = 4
@@ -110,18 +110,19 @@ class Stand:
 
     async def _fill(self) -> None:
         rate = f"{self._setup.rate}/s"
-        async with road_of(self._dsn, self._setup.shards) as road, asyncio.timeout(60):
-            # All of them are there before there is anything to do: so each gets lanes.
-            while len((await road.workers.list()).workers) < self._setup.workers:
-                await asyncio.sleep(0.05)
-            if self._setup.named:
-                await road.limits.put("provider", lanes="webhook:http://127.0.0.1:*", rate=rate)
-            for queue in self._queues:
-                if not self._setup.named:
-                    await road.send(queue, "makes the lane", delay=3600)
-                    (lane, *_) = (await road.explain_queue(queue)).lanes
-                    await road.limit(lane.id, rate)
-                await road.send_many([(queue, n) for n in range(self._messages)])
+        with sharded(self._setup.shards):
+            async with road_of(self._dsn) as road, asyncio.timeout(60):
+                # All of them are there before there is anything to do: so each gets lanes.
+                while len((await road.workers.list()).workers) < self._setup.workers:
+                    await asyncio.sleep(0.05)
+                if self._setup.named:
+                    await road.limits.put("provider", lanes="webhook:http://127.0.0.1:*", rate=rate)
+                for queue in self._queues:
+                    if not self._setup.named:
+                        await road.send(queue, "makes the lane", delay=3600)
+                        (lane, *_) = (await road.explain_queue(queue)).lanes
+                        await road.limit(lane.id, rate)
+                    await road.send_many([(queue, n) for n in range(self._messages)])
 
     def work(self) -> None:
         """One more worker."""

@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvloop
 from msgspec.structs import replace
@@ -19,20 +21,30 @@ from tests.fleet.words import BRISK
 RULES = WebhookRules(allow=("127.0.0.0/8",), http=True, ports=())
 
 
-def road_of(dsn: str, shards: int, lanes: int = 4) -> Postroad:
-    """A road whose servers have so many lanes each, as a handler has: one lane has one worker in
-    the fleet, and here several processes are to call one server at once. A process owns no more
-    than so many lanes: the limit is shared by all of them."""
-    few = replace(BRISK, in_flight_max=lanes, claim_batch=lanes)
+@contextmanager
+def sharded(shards: int) -> Iterator[None]:
+    """Each server has so many lanes meanwhile, as a handler has: one lane has one worker in the fleet,
+    and here several processes are to call one server at once."""
+    before = WebhookTransport.shards
     WebhookTransport.shards = shards
+    try:
+        yield
+    finally:
+        WebhookTransport.shards = before
+
+
+def road_of(dsn: str, lanes: int = 4) -> Postroad:
+    """A process owns no more than so many lanes: the limit is shared by all of them."""
+    few = replace(BRISK, in_flight_max=lanes, claim_batch=lanes)
     return Postroad(dsn, settings=Settings(limits=few, log_level="error", webhooks=RULES))
 
 
 async def work(dsn: str, shards: int, lanes: int) -> None:
     """Deliver until SIGTERM."""
     requests.ALWAYS["user-agent"] = f"postroad-{os.getpid()}"  # the receiver tells them apart
-    async with road_of(dsn, shards, lanes) as road:
-        await road.run()
+    with sharded(shards):
+        async with road_of(dsn, lanes) as road:
+            await road.run()
 
 
 def bear(dsn: str, shards: int, lanes: int) -> int:

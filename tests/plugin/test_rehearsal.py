@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from postroad import Message, Postroad, Reject, Send
 from postroad import sync as blocking
 from postroad.model.control import CancelState
 from postroad.model.errors import BadInput, UnknownQueue
+from postroad.stores.sqlite.store import SqliteStore
 from postroad.testing.rehearsal import Rehearsal
 
 
@@ -225,3 +227,24 @@ def test_mistakes_are_named(road: Rehearsal) -> None:
         "in a coroutine use `road.postroad`, and await it",
         "let time pass from the test, not from a handler",
     ]
+
+
+def test_time_jumps_to_what_comes_next(road: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulated day asked 960 times for work, in case that a ring was lost; none is lost here."""
+    asked: list[float] = []
+    claim = SqliteStore.claim
+
+    async def counted(self: SqliteStore, *given: Any, **named: Any) -> Any:
+        asked.append(self.clock.steady_s())
+        return await claim(self, *given, **named)
+
+    monkeypatch.setattr(SqliteStore, "claim", counted)
+    days: list[datetime] = []
+
+    @road.every("0 3 * * *")
+    def daily() -> None:
+        days.append(road.now)
+
+    road.advance(timedelta(days=20))
+    assert [(day.day, day.hour) for day in days] == [(n, 3) for n in range(1, 21)]
+    assert 20 <= len(asked) <= 200

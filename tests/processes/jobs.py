@@ -1,7 +1,9 @@
 """Handlers that tests have called in child processes. What they did is in a file."""
 
+import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -78,3 +80,60 @@ def told(file: str, text: str) -> dict[str, str]:
     """A handler of two parameters that gives a result."""
     Path(file).write_text(f"{os.getpid()} {text}")
     return {"told": text}
+
+
+def forking(message: Message[Note]) -> str:
+    """Fork, and go on in the copy as the message says."""
+    pid = os.fork()
+    if pid:
+        _, status = os.waitpid(pid, 0)
+        return f"the copy ended with {os.waitstatus_to_exitcode(status)}"
+    message.progress(1, 2, "of the copy")
+    message.heartbeat()
+    match message.body.do:
+        case "raise":
+            raise ValueError("of the copy")
+        case "exit":
+            sys.exit(7)
+        case _:
+            return "of the copy"
+
+
+def outlived(message: Message[Note]) -> None:
+    """Leave a copy and a program behind that run on, and crash."""
+    pid = os.fork()
+    if not pid:
+        while not Path(message.body.file).with_name("go").exists():
+            time.sleep(0.01)
+        os._exit(0)
+    program = f"while [ ! -e {Path(message.body.file).with_name('go')} ]; do sleep 0.05; done"
+    os.system(f"({program}) &")  # it hands open files on, as subprocess does not
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def ending_others(_message: Message) -> list[int]:
+    """Start a program and a process, end both with SIGTERM, and tell how they ended."""
+    program = subprocess.Popen(("sleep", "600"))
+    program.terminate()
+    process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+    process.start()
+    process.terminate()
+    try:
+        process.join(60)
+        return [program.wait(60), process.exitcode or 0]
+    finally:
+        program.kill()
+        process.kill()
+
+
+def halves(message: Message[Note]) -> str:
+    """Say half a character, which a name of a file may hold."""
+    message.progress(1, 2, "\udcff")
+    if message.body.do == "raise":
+        raise ValueError("no file \udcff")
+    return "done"
+
+
+def far(message: Message[Note]) -> None:
+    """Come as far as the message says."""
+    message.progress(10 ** int(message.body.do), 10 ** int(message.body.do))

@@ -12,7 +12,11 @@ from tests.servers.rabbitmq import PrivateRabbit
 
 @pytest.mark.parametrize(
     ("how", "blows", "messages"),
-    [(kill_broker, 1, 100), (close_channels, 2, 120), (kill_worker, 1, 100)],
+    [
+        pytest.param(kill_broker, 1, 100, marks=pytest.mark.wide),
+        pytest.param(close_channels, 2, 120, marks=pytest.mark.wide),
+        (kill_worker, 1, 100),
+    ],
 )
 def test_nothing_confirmed_is_lost_and_repeats_are_what_was_not_known(
     how: Callable[[Stage], None],

@@ -28,7 +28,7 @@ def routes() -> set[str]:
 
 def commands(group: Any = None, words: str = "postroad") -> set[str]:
     """All commands, as `postroad dead list`."""
-    group = group or app
+    group = group or app.whole()
     inner = getattr(group, "commands", None)
     if inner is None:
         return {words}

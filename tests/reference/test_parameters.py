@@ -9,7 +9,7 @@ from postroad.cli.shared_options import PANEL
 from tests.cli.test_options import commands
 from tests.reference.test_capabilities import PAGE, rows
 
-HERE = {"yes", "watch", "once", "every", "last", "text", "sign", "file", "with"}
+HERE = {"yes", "watch", "once", "every", "last", "text", "bytes", "sign", "file", "with"}
 HERE |= {"certificate", "certificate_key", "ca", "operator", "ack"}
 """Options about the command itself: what it reads, asks and prints (`plot --last week`). --with NAME=VALUE
 names a field itself, and `sign` reads the keys from the environment; the parts of `tls` are files of their own, and `--operator` is

@@ -1,6 +1,7 @@
 """Replacing: the newest body wins and is sent once, when quiet or after `at_most`; the answer says what
 became of the earlier one."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,32 @@ async def test_the_answer_says_what_became_of_the_earlier_one(
     await road.run(until_idle=True)
     assert got == [3, 6]
     assert (await road.send("note", 7, replace="k", delay=600)).earlier == ""
+
+
+async def test_one_that_runs_is_not_replaced(dsn: str) -> None:
+    """The answer says so, and the newer one is sent too."""
+    road, got = Postroad(dsn), list[object]()
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    @road.handler("slow")
+    async def slow(message: Message) -> None:
+        begun.set()
+        await go_on.wait()
+        got.append(message.body)
+
+    async with road:
+        running = asyncio.create_task(road.run())
+        _ = await road.send("slow", 1, replace="k")
+        async with asyncio.timeout(60):
+            await begun.wait()
+            newer = await road.send("slow", 2, replace="k")
+            assert newer.earlier == "started"
+            go_on.set()
+            while (await road.explain(newer.id)).state != "delivered":
+                await asyncio.sleep(0.01)
+        road.stop()
+        await running
+    assert got == [1, 2]
 
 
 async def test_many_at_once_replace_each_other_in_order(road: Postroad, got: list[object]) -> None:

@@ -111,7 +111,7 @@ def test_a_limit_and_a_webhook_of_the_wrong_type_are_refused_by_name(
 
     async def story() -> None:
         async with road:
-            with pytest.raises(BadInput, match="rate= is a int: give a text"):
+            with pytest.raises(BadInput, match="rate= is an int: give a text"):
                 await road.limit("work", limit)  # type: ignore[arg-type]
             for options, told in bad:
                 with pytest.raises(BadInput, match=told):

@@ -8,6 +8,13 @@ from pathlib import Path
 import pytest
 
 WAIT_S = 60
+WIDE = pytest.mark.wide
+SIGNALS = [
+    (signal.SIGTERM, "asyncio"),
+    pytest.param(signal.SIGTERM, "uvloop", marks=WIDE),
+    pytest.param(signal.SIGINT, "asyncio", marks=WIDE),
+    (signal.SIGINT, "uvloop"),
+]
 SERVED = """
 import asyncio, sys
 from contextlib import asynccontextmanager
@@ -137,8 +144,7 @@ def ended_by(number: signal.Signals, code: str, *words: str) -> tuple[int, list[
     return child.returncode, said.splitlines()
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("number", "loop"), SIGNALS)
 def test_a_server_around_the_road_hears_its_signals(
     tmp_path: Path, number: signal.Signals, loop: str
 ) -> None:
@@ -161,8 +167,7 @@ def test_a_signal_goes_from_run_to_run_and_to_who_heard_it_before(
     assert ended_by(signal.SIGTERM, HOSTED, str(tmp_path), *over) == (7, ["worked", "left"])
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("number", "loop"), SIGNALS)
 def test_with_nobody_around_it_a_run_ends_in_good_order(
     tmp_path: Path, number: signal.Signals, loop: str
 ) -> None:

@@ -86,12 +86,20 @@ def test_each_public_verb_names_the_parameter_that_is_of_a_wrong_type(
     within(story())
 
 
+def test_whatever_takes_a_list_takes_a_list() -> None:
+    """Not a tuple alone, which the words of a refusal would call a list as well."""
+    for group, name in verbs():
+        kind = getattr(Postroad, group).kind if group else Postroad
+        for parameter, takes in parameters(getattr(kind, name)).items():
+            assert not (tuple in takes.kinds and takes.items), (group, name, parameter)
+
+
 def test_what_a_list_holds_is_checked_and_secrets_are_not_shown(
     road: Postroad, within: Within
 ) -> None:
     async def story() -> None:
         async with road:
-            with pytest.raises(BadInput, match="ids=: number 1 is a int: give a text"):
+            with pytest.raises(BadInput, match="ids=: number 1 is an int: give a text"):
                 await road.dead.purge(ids=["msg_0000000000001", 7])  # type: ignore[list-item]
             with pytest.raises(BadInput, match="since= is a str: give a datetime or None"):
                 await road.dead.list(since="s3cret")  # type: ignore[arg-type]

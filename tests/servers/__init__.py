@@ -1,6 +1,7 @@
 """Real servers for tests: private ones, in temporary folders, on free ports, never as root."""
 
 import contextlib
+import fcntl
 import os
 import random
 import shutil
@@ -12,6 +13,7 @@ from typing import TypedDict
 
 CREATECLUSTER = Path("/etc/postgresql-common/createcluster.conf")
 POLICY = Path("/usr/sbin/policy-rc.d")
+INSTALLING = Path("/tmp/postroad-apt.lock")  # the same one for all, whatever their TMPDIR
 
 
 class ServerMissing(RuntimeError):
@@ -84,26 +86,30 @@ def no_service_starts() -> Iterator[None]:
 
 
 def apt_install(package: str) -> None:
-    """Install a Debian package, without letting it start a server of its own."""
+    """Install a Debian package, without letting it start a server of its own. One at a time: apt
+    waits for the lock of dpkg, but not for that of its lists."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise ServerMissing(f"{package} is not installed: run `apt-get install {package}` as root")
+    with INSTALLING.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_installed(package):
+            with no_service_starts():
+                _install(package)
+
+
+def _is_installed(package: str) -> bool:
+    asked = ["dpkg-query", "-W", "-f", "${db:Status-Status}", package]
+    return subprocess.run(asked, capture_output=True, check=False).stdout == b"installed"
+
+
+def _install(package: str) -> None:
     if not CREATECLUSTER.exists():
         CREATECLUSTER.parent.mkdir(exist_ok=True)
         CREATECLUSTER.write_text("create_main_cluster = false\n")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    apt = [
-        "apt-get",
-        "-qq",
-        "-y",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-        "-o",
-        "Dpkg::Options::=--force-confold",
-    ]
-    with no_service_starts():
-        for verb in (["update"], ["install", "--no-install-recommends", package]):
-            done = subprocess.run(
-                [*apt, *verb], env=env, capture_output=True, text=True, check=False
-            )
-            if done.returncode != 0:
-                raise ServerMissing(f"apt-get {verb[0]} {package} failed: {done.stderr[-500:]}")
+    options = ("DPkg::Lock::Timeout=300", "Dpkg::Options::=--force-confold")
+    apt = ["apt-get", "-qq", "-y", *(word for each in options for word in ("-o", each))]
+    for verb in (["update"], ["install", "--no-install-recommends", package]):
+        done = subprocess.run([*apt, *verb], env=env, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ServerMissing(f"apt-get {verb[0]} {package} failed: {done.stderr[-500:]}")

@@ -28,14 +28,18 @@ class Door:
 def asked(
     dsn: str, method: str, path: str, data: object = None, headers: dict[str, str] | None = None
 ) -> Any:
-    """What the owner of a road's file answers at its window."""
+    """What the owner of a road's file answers at its window; a refusal fails the test, as it is told."""
     line = WindowLine(dsn)
     try:
         given = {"content-type": "application/json", **(headers or {})}
         line.request(method, path, json.dumps(data), given)
-        return json.loads(line.getresponse().read() or b"null")
+        answer = line.getresponse()
+        text = answer.read()
     finally:
         line.close()
+    if answer.status >= 400:
+        raise HTTPException(f"{method} {path}: {answer.status} {text.decode()}")
+    return json.loads(text or b"null")
 
 
 def door_of(folder: Path, pid: int) -> Door | None:

@@ -41,16 +41,17 @@ def test_a_failing_message_climbs_the_ladder_and_dies_exhausted() -> None:
     simulate(1, story)
 
 
-def test_quota_and_unreachable_spend_no_level() -> None:
-    """After a day of 429 and another of refusals the message is still at level 0."""
+@pytest.mark.parametrize("hours", [8, pytest.param(24, marks=pytest.mark.wide)])
+def test_quota_and_unreachable_spend_no_level(hours: int) -> None:
+    """After hours of 429 and as many of refusals, a day each in `make wide`, it is still at level 0."""
 
     async def story(world: World) -> None:
         start_ms = world.clock.now_ms()
-        day_ms = 86_400_000
-        quota = receivers.quota_until(start_ms + day_ms)
-        away = receivers.away_until(start_ms + 2 * day_ms)
+        spell_ms = hours * 3_600_000
+        quota = receivers.quota_until(start_ms + spell_ms)
+        away = receivers.away_until(start_ms + 2 * spell_ms)
         world.behaviours["ash"] = lambda now_ms, draw: (
-            quota(now_ms, draw) if now_ms < start_ms + day_ms else away(now_ms, draw)
+            quota(now_ms, draw) if now_ms < start_ms + spell_ms else away(now_ms, draw)
         )
         world.start("one")
         await world.send("sim://ash/a")

@@ -19,9 +19,12 @@ LIMITED_REGRESSIONS = (1166, 1220, 1236, 1303)
 """The same under limits."""
 
 
-def test_worlds_with_faults_keep_every_promise(part: int) -> None:
+@pytest.mark.parametrize(
+    ("first", "worlds"), [(1_000, 8), pytest.param(1_008, 12, marks=pytest.mark.wide)]
+)
+def test_worlds_with_faults_keep_every_promise(first: int, worlds: int, part: int) -> None:
     """No loss, no phantom, repeats only after doubt, one holder, order, never early, all final."""
-    assert broken_seeds(1_000, 20 // part) == []
+    assert broken_seeds(first, worlds // min(part, 2)) == []
 
 
 def test_worlds_under_limits_keep_every_promise(part: int) -> None:
@@ -35,7 +38,13 @@ def test_a_seed_under_limits_that_once_broke_a_promise_keeps_it(seed: int) -> No
     assert broken_seeds(seed, 1, limited_swarm) == []
 
 
-@pytest.mark.parametrize("seed", REGRESSIONS)
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *REGRESSIONS[::2],
+        *(pytest.param(each, marks=pytest.mark.wide) for each in REGRESSIONS[1::2]),
+    ],
+)
 def test_a_seed_that_once_broke_a_promise_keeps_it(seed: int) -> None:
     """Kept for ever."""
     assert broken_seeds(seed, 1) == []

@@ -63,7 +63,7 @@ def test_each_change_has_its_line_in_the_audit_log(tmp_path: Path) -> None:
             ("suppression_export", "done"),
             ("suppression_remove", "done"),
         ]
-        told = {"recipient": "ann@example.com", "reason": "complaint", "everywhere": "false"}
+        told = {"recipient": "ann@example.com", "reason": "complaint"}
         assert lines[-1]["what"] == told
         assert lines[0]["what"]["recipient"] == "ann@example.com"
         assert "n0te" not in str(lines)

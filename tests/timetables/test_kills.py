@@ -11,7 +11,7 @@ from pathlib import Path
 from postroad import Message, Postroad
 from postroad.model.ids import to_text
 from postroad.model.ticks import Fate, TickNote
-from postroad.verbs.timetables import Timetable
+from postroad.verbs.timetable_facts import Timetable
 from tests.servers.postgres import PrivatePostgres
 
 ROOT = Path(__file__).parents[2]

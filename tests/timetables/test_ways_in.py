@@ -7,7 +7,7 @@ import pytest
 from postroad import Message, sync
 from postroad.errors import BadInput, DeclaredInCode, UnknownTimetable
 from postroad.model.audit import AuditLine
-from postroad.verbs.timetables import Timetable
+from postroad.verbs.timetable_facts import Timetable
 from tests.api.stand import Stand
 from tests.remote.test_verbs import roads
 
@@ -38,6 +38,61 @@ async def test_a_remote_road_has_timetables(tmp_path: Path, how: str) -> None:
             await far.timetables.show("a/b")
         with pytest.raises(BadInput, match="one of them"):
             await far.timetables.create("it", "work", 1)
+
+
+@pytest.mark.parametrize("how", ["near", "http", "window"])
+@pytest.mark.parametrize("body", [b"\x00\xff", b"", b'{"n": 1}', "text"])
+async def test_bytes_and_texts_are_sent_as_they_were_given(
+    tmp_path: Path, how: str, body: bytes | str
+) -> None:
+    async with roads(tmp_path, "http" if how == "near" else how) as (near, far, _):
+        got: list[object] = []
+
+        @near.handler("raw")
+        async def raw(message: Message[bytes]) -> None:
+            got.append(message.body)
+
+        @near.handler("words")
+        async def words(message: Message[str]) -> None:
+            got.append(message.body)
+
+        road = near if how == "near" else far
+        queue = "raw" if isinstance(body, bytes) else "words"
+        made = await road.timetables.create("it", queue, None, every=3_600)
+        made = await road.timetables.change("it", body=body)
+        assert (made.body, made.body_base64, made.queue) == (body, None, queue)
+        shown = await road.timetables.show("it")
+        assert shown == made
+        again = await road.timetables.change("it", body=shown.body)
+        assert again.changed_at_ms == made.changed_at_ms  # nothing is different
+        await road.timetables.run_now("it")
+        await near.run(until_idle=True)
+        assert got == [body]
+
+
+async def test_what_is_shown_over_http_may_be_given_back(tmp_path: Path) -> None:
+    async with Stand(tmp_path) as stand:
+        path, fields = "/v1/timetables", ("queue", "body", "body_base64", "cron", "every_s", "zone")
+        bodies: list[dict[str, object]] = [{"body": [1]}, {"body_base64": "AP8="}, {"body": None}]
+        for number, given in enumerate(bodies):
+            asked = {"name": f"it{number}", "queue": "good", "every_s": 60, **given}
+            made = await stand.say("POST", path, asked)
+            assert made.status == 201
+            shown = {name: made.json()[name] for name in fields}
+            assert shown.items() >= given.items()
+            back = await stand.say("PATCH", f"{path}/it{number}", shown)
+            assert {name: back.json()[name] for name in fields} == shown
+            copied = await stand.say("POST", path, {"name": f"copy{number}", **shown})
+            assert {name: copied.json()[name] for name in fields} == shown
+        wrong: list[tuple[dict[str, object], str]] = [
+            ({"body": 1, "body_base64": "AA=="}, "one of them"),
+            ({"body_base64": "?"}, "not base64"),
+            ({}, "give what it sends"),
+        ]
+        for given, says in wrong:
+            asked = {"name": "bad", "queue": "good", "every_s": 60, **given}
+            refused = await stand.say("POST", path, asked)
+            assert (refused.status, says in refused.json()["detail"]) == (400, True)
 
 
 def test_timetables_without_await(tmp_path: Path) -> None:

@@ -100,6 +100,38 @@ def test_who_has_stored_too_much_is_refused_until_it_is_less(
     asyncio.run(story())
 
 
+def test_who_is_refused_while_the_rest_is_counted_stays_refused(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who sent after its own messages were counted was taken for one that has none."""
+    monkeypatch.setattr(allowance, "SLICE", 5)
+
+    async def story() -> None:
+        async with opening(TenantLimits(messages_max=5)) as road:
+            stored, walked = road.store.stored, asyncio.Event()
+            answers: list[object] = []
+
+            async def refused_at_the_end(after: int, limit: int) -> Slice:
+                part = await stored(after, limit)
+                if not part.last:
+                    answers.extend(await road.send_each([Send("sim://a/1", 1, tenant="t")]))
+                if len(answers) == 4:
+                    walked.set()
+                return part
+
+            async with asyncio.timeout(60):
+                with pytest.raises(TenantFull):
+                    while True:
+                        await road.send("sim://a/1", 1, tenant="t", delay=3_600)
+                        await asyncio.sleep(0.01)
+                await road.send_many([Send("sim://a/1", 1, tenant="u", delay=3_600)] * 12)
+                monkeypatch.setattr(road.store, "stored", refused_at_the_end)
+                await walked.wait()
+            assert {type(answer) for answer in answers} == {TenantFull}
+
+    asyncio.run(story())
+
+
 def test_a_count_that_broke_is_begun_again(
     opening: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

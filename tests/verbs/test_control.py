@@ -2,13 +2,21 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
 from postroad.model.control import CancelledAll, CancelState
-from postroad.model.errors import BadInput, NotUncertain, UnknownMessage, UnknownQueue
+from postroad.model.errors import (
+    BadInput,
+    NotUncertain,
+    StoreUnavailable,
+    UnknownMessage,
+    UnknownQueue,
+)
 from postroad.model.ids import to_text
 from postroad.model.states import State
+from postroad.verbs.cancel_rounds import ROUND_MAX
 from tests.rig import receivers
 from tests.rig.world import World, simulate
 from tests.verbs.cancelling import cancel_races
@@ -46,6 +54,45 @@ def test_cancel_says_what_became_of_it() -> None:
         assert tries["sim://ash/slow"] == 1
         with pytest.raises(UnknownMessage):
             await cancel("nonsense")
+
+    simulate(1, story)
+
+
+def test_messages_that_are_cancelled_at_once_are_asked_about_together() -> None:
+    """Each with its own answer; also when who asked for all goes away, and when the store fails."""
+
+    async def story(world: World) -> None:
+        asked: list[int] = []
+        cancel_in_store = world.store.cancel
+
+        async def counted(
+            tenant: str, ids: Sequence[int], *, running: bool = False
+        ) -> dict[int, CancelState]:
+            asked.append(len(ids))
+            if len(asked) == 2 and (asker := asyncio.current_task()):
+                asker.cancel()  # another one asks for the whole round again
+            await asyncio.sleep(1)
+            if world.behaviours:
+                raise StoreUnavailable("away")
+            return await cancel_in_store(tenant, ids, running=running)
+
+        world.store.cancel = counted  # type: ignore[method-assign]
+        ids = [to_text(await world.send("sim://ash/a", delay=60)) for _ in range(ROUND_MAX + 48)]
+        calls = [asyncio.create_task(world.client.cancel(one, running=True)) for one in ids]
+        stranger = world.client.cancel(ids[0], tenant="somebody")
+        await asyncio.wait(calls)
+        answers = [
+            (call.result().id, call.result().state) for call in calls if not call.cancelled()
+        ]
+        left = [one for one, call in zip(ids, calls, strict=True) if not call.cancelled()]
+        assert answers == [(one, CancelState.cancelled) for one in left]
+        assert len(left) == len(ids) - 1
+        assert (await stranger).state is CancelState.unknown
+        assert asked == [1, ROUND_MAX, ROUND_MAX, 47, 1]
+        world.behaviours["sim://ash/a"] = receivers.flaky(1.0)
+        failed = await asyncio.gather(*map(world.client.cancel, ids[:9]), return_exceptions=True)
+        assert {type(one) for one in failed} == {StoreUnavailable}
+        assert asked[5:] == [1, 8]
 
     simulate(1, story)
 

@@ -88,6 +88,22 @@ def test_a_limit_of_stored_messages_is_a_tenants_own(
     asyncio.run(story())
 
 
+def test_a_tenant_that_may_have_no_message_is_stopped_though_nothing_of_it_is_stored(
+    dsn: str,
+) -> None:
+    async def story() -> None:
+        async with opened(dsn) as road, asyncio.timeout(120):
+            _ = await road.tenants.create("acme", messages_max=0)
+            with pytest.raises(TenantFull, match="messages_max"):
+                while True:
+                    sent = await road.send("sim://a/1", 1, tenant="acme", delay=3_600)
+                    _ = await road.cancel(sent.id, tenant="acme")
+                    await asyncio.sleep(0.01)
+            _ = await road.send("sim://a/1", 1, tenant="other")
+
+    asyncio.run(story())
+
+
 def test_attachments_are_bounded_by_a_tenants_own_limit(dsn: str) -> None:
     async def story() -> None:
         async with opened(dsn) as road:

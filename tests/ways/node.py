@@ -1,5 +1,5 @@
-"""Node.js with the packages of tests/ways/node, whose lock has their hashes. They are installed once,
-beside this project's own environment."""
+"""Node.js with the packages of a folder, such as tests/ways/node, whose lock has their hashes. They are
+installed once, beside this project's own environment."""
 
 import hashlib
 import json
@@ -28,22 +28,22 @@ def programs() -> tuple[str, str]:
     raise ServerMissing("no Node.js: run `apt-get install nodejs npm` as root")
 
 
-def installed() -> Path:
+def installed(folder: Path = FOLDER, files: tuple[str, ...] = FILES) -> Path:
     """A folder with the packages; nothing of theirs is run while they are installed."""
-    digest = hashlib.sha256(b"".join((FOLDER / name).read_bytes() for name in FILES)).hexdigest()
+    digest = hashlib.sha256(b"".join((folder / name).read_bytes() for name in files)).hexdigest()
     place = Path(sys.prefix) / "npm" / digest[:16]
     if place.exists():
         return place
     place.parent.mkdir(exist_ok=True)
     fresh = Path(tempfile.mkdtemp(dir=place.parent))
-    for name in FILES:
-        shutil.copy(FOLDER / name, fresh)
+    for name in files:
+        shutil.copy(folder / name, fresh)
     asked = [programs()[1], "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
     done = subprocess.run(
         asked, cwd=fresh, capture_output=True, text=True, timeout=300, check=False
     )
     if done.returncode:
-        raise ServerMissing(f"npm could not install {FOLDER}/package-lock.json: {done.stderr}")
+        raise ServerMissing(f"npm could not install {folder}/package-lock.json: {done.stderr}")
     try:
         fresh.rename(place)
     except OSError:  # another test process was first

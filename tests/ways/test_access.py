@@ -67,8 +67,8 @@ async def test_a_password_and_a_token_are_sent_and_shown_nowhere(
     assert tries[0][0].headers["authorization"] == "…"
 
 
-async def test_what_is_set_can_be_taken_away_again(road: Postroad, stand: Stand) -> None:
-    made = await road.endpoints.create(stand.url, auth=BearerAuth("t"), tls=SHOWN)
+async def test_what_is_set_can_be_taken_away_again(road: Postroad, wanting: Stand) -> None:
+    made = await road.endpoints.create(wanting.url, auth=BearerAuth("t"), tls=SHOWN)
     assert (made.auth, made.own_ca, made.certificate_ends_at_ms is None) == ("bearer", True, False)
     left = await road.endpoints.change(made.id, description="the rest stays")
     assert (left.auth, left.own_ca) == ("bearer", True)
@@ -146,6 +146,22 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+async def test_certificates_for_connections_without_any_are_refused(
+    road: Postroad, stand: Stand, wanting: Stand
+) -> None:
+    """They would never be used."""
+    with pytest.raises(BadInput, match="no certificates at http://"):
+        await road.endpoints.create(stand.url, tls=SHOWN)
+    with pytest.raises(BadInput, match="no certificates at http://"):
+        await road.webhooks.set(stand.url, tls=SHOWN)
+    made = await road.endpoints.create(wanting.url, tls=SHOWN)
+    with pytest.raises(BadInput, match="no certificates at http://"):
+        await road.endpoints.change(made.id, url=stand.url)
+    assert (await road.endpoints.get(made.id)).url == wanting.url
+    moved = await road.endpoints.change(made.id, url=stand.url, tls=None)
+    assert (moved.url, moved.own_ca) == (stand.url, False)
+
+
 @pytest.mark.parametrize("given", BAD)
 async def test_what_cannot_authorize_is_refused_by_name(
     road: Postroad, stand: Stand, given: str
@@ -153,14 +169,14 @@ async def test_what_cannot_authorize_is_refused_by_name(
     options, words = BAD[given]
     for setting in (road.endpoints.create, road.webhooks.set):
         with pytest.raises(BadInput, match=words):
-            await setting(stand.url, **options)
+            await setting(stand.url.replace("http://", "https://"), **options)
     assert (await road.endpoints.list()).endpoints == ()
-    assert await road.store.find_queue("default", stand.url) is None
+    assert (await road.inspect.queues()).queues == ()
 
 
 async def test_the_same_over_http(tmp_path: Path) -> None:
     async with Api(tmp_path, Settings(webhooks=LOCAL)) as api:
-        url = "http://127.0.0.1:9/hook"
+        url = "https://127.0.0.1:9/hook"
         tls = {"certificate": CERTIFICATE, "key": KEY}
         asked = {"url": url, "auth": {"type": "basic", "user": "a", "password": "hush"}, "tls": tls}
         made = await api.say("POST", "/v1/endpoints", asked)

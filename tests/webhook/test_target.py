@@ -33,7 +33,7 @@ def test_what_a_url_names(url: str, server: str) -> None:
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("https://user:hush@example.com/", "carries a user"),
+        ("https://user:hush@example.com/", "carries a user or password: set auth"),
         ("https://user@example.com/", "carries a user"),
         ("https://@example.com/", "carries a user"),
         ("https://user:a@hush@example.com/", "carries a user"),

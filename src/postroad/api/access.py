@@ -9,6 +9,7 @@ from msgspec import structs
 from postroad.api.hosts import Hosts
 from postroad.api.in_process import IN_PROCESS
 from postroad.api.request import Request
+from postroad.model.cors import Cors
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import Forbidden, TooManyTries, Unauthorized
 from postroad.model.networks import network
@@ -42,7 +43,7 @@ class Access:
     ) -> None:
         self._tokens = tokens
         self._clock = clock
-        self._origins = frozenset(origins)
+        self.cors = Cors(origins)
         self._hosts = hosts
         self._known: OrderedDict[bytes, tuple[float, Caller]] = OrderedDict()
         self._wrong: OrderedDict[str, dict[bytes, float]] = OrderedDict()
@@ -73,7 +74,7 @@ class Access:
 
     def _check_origin(self, asker: Request) -> None:
         origin = asker.headers.get("origin")
-        if origin is None or origin in self._origins:
+        if origin is None or self.cors.allows(origin):
             return
         if origin.partition("://")[2] != asker.headers.get("host"):
             raise Forbidden("requests from other sites' pages are refused: see the setting origins")

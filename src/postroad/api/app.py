@@ -47,6 +47,7 @@ from postroad.api.routes import (
     sessions,
     stats,
     suppressions,
+    system,
     tenants,
     timetables,
     tokens,
@@ -129,6 +130,7 @@ ROUTES: Final = (
     *keys.ROUTES,
     *mailboxes.ROUTES,
     *about.ROUTES,
+    *system.ROUTES,
     *health.ROUTES,
     *metrics.ROUTES,
     describe,
@@ -159,6 +161,7 @@ class Application:
                 self.context.log.store_failed(_doing(scope), error)
         else:
             self.context.log.store_works(_doing(scope))
+        reply.headers |= self.context.access.cors.headers(request.headers.get("origin"))
         await self.reply(reply, request, send)
 
     async def reply(self, reply: Response[Any] | Stream, request: Request, send: Any) -> None:
@@ -182,7 +185,7 @@ class Application:
                 await self.context.audit.refused(request, route, values)
             raise
         if route is None:
-            return _other_method(request.method, {*routes, *(("HEAD",) if "GET" in routes else ())})
+            return _other_method(request, {*routes, *(("HEAD",) if "GET" in routes else ())})
         request.body_bytes_max = route.facts.bytes_max or self.context.settings.request_bytes_max
         if route.facts.any_scope:
             request.who = await self.context.access.identify(request)
@@ -220,12 +223,12 @@ class Application:
             for task in (work, gone):
                 task.cancel()
             await asyncio.wait((work, gone))
-        status = CUT if work.cancelled() else reply.status
-        if not work.cancelled() and (error := work.exception()) is not None:
-            self.log_fault(request, error)
-            status = FAULT
-        if reply.ended is not None:
-            await reply.ended(status)
+            status = CUT if work.cancelled() else reply.status
+            if not work.cancelled() and (error := work.exception()) is not None:
+                self.log_fault(request, error)
+                status = FAULT
+            if reply.ended is not None:
+                await reply.ended(status)
 
     def log_fault(self, request: Request, error: BaseException) -> None:
         """Log an error of ours, with its trace."""
@@ -254,10 +257,11 @@ async def _write(reply: Stream, request: Request, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def _other_method(method: str, own: set[str]) -> Response[Any]:
+def _other_method(request: Request, own: set[str]) -> Response[Any]:
     """OPTIONS is answered everywhere; other methods than a path's own are refused."""
     allowed = ", ".join(sorted({*own, "OPTIONS"}))
-    if method == "OPTIONS":
-        return Response(None, 204, {"allow": allowed})
-    refused = MethodNotAllowed(f"{method} is not answered here: use {allowed}")
+    if request.method == "OPTIONS":
+        told = request.context.access.cors.preflight(request.headers, allowed)
+        return Response(None, 204, {"allow": allowed, **told})
+    refused = MethodNotAllowed(f"{request.method} is not answered here: use {allowed}")
     return answer(refused, {"allow": allowed})

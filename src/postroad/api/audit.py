@@ -46,6 +46,7 @@ NAMED: Final = frozenset(
         "order_key",
         "outcome",
         "override",
+        "paused",
         "queue",
         "quota",
         "rate",
@@ -223,10 +224,16 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in given.items():
         if isinstance(value, Struct):
-            found |= told({one: getattr(value, one) for one in value.__struct_fields__})
+            found |= told(_given(value))
         elif (every or name in NAMED) and value not in (None, UNSET, "", (), []):
             found[name] = _short(value)
     return found
+
+
+def _given(body: Struct) -> dict[str, Any]:
+    """What a body says: what is as it would be without a word is not given."""
+    values = {each.name: (getattr(body, each.name), each.default) for each in structs.fields(body)}
+    return {name: value for name, (value, default) in values.items() if value != default}
 
 
 def is_rehearsal(given: Mapping[str, Any]) -> bool:

@@ -1,13 +1,15 @@
 """What all routes of a server share."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from postroad.api.access import Access
 from postroad.api.admission import IntakeAdmission
 from postroad.api.audit import AuditTrail
 from postroad.api.hosts import Hosts
+from postroad.api.login_file import read_login_file
 from postroad.api.tries import Tries
 from postroad.api.unsubscribe_page import read_words
+from postroad.api.uploads import UploadRoom
 from postroad.api.waits import Waits
 from postroad.app import Postroad
 from postroad.config import Settings, address
@@ -35,11 +37,15 @@ class Context:
         self.audit = AuditTrail(road.store, road.store.clock, log)
         self.meter = road.meter or Meter()
         self.admission = IntakeAdmission(self.meter, settings.intake_max)
+        self.login_file = read_login_file(settings.login_file)
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)
         """So many a minute of one link, and of wrong links from one network."""
         self.login_tries = Tries(road.store.clock)
         self.waits = Waits()
+        self.uploads = UploadRoom()
+        self.sources: Mapping[str, str] = {}
+        """Where each setting comes from, if it was not given in Python."""
         self.delivers = False
         """Whether this process also delivers."""
         self.stopping = False

@@ -2,7 +2,7 @@
 this server by a name of its own that points to this machine."""
 
 from collections.abc import Iterable
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from typing import Final
 
 ANY: Final = "*"
@@ -44,16 +44,3 @@ def _is_address(name: str) -> bool:
 
 def _is_loopback(host: str) -> bool:
     return host == LOCAL or (_is_address(host) and ip_address(host).is_loopback)
-
-
-class Proxies:
-    """The proxies whose `X-Forwarded-For` is believed."""
-
-    def __init__(self, named: Iterable[str]) -> None:
-        self._networks = [ip_network(each) for each in named]
-
-    def has(self, address: str) -> bool:
-        """Whether an address is one of them."""
-        return _is_address(address) and any(
-            ip_address(address) in network for network in self._networks
-        )

@@ -1,7 +1,7 @@
 """Requests to the application without a network, in this process and its loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -17,10 +17,13 @@ async def ask(
     asked: ApiRequest,
     heard: Callable[[bytes], None] | None = None,
     *,
+    begin: Callable[[], None] | None = None,
+    sent: AsyncIterator[bytes] | None = None,
     client: tuple[str, int] = IN_PROCESS,
 ) -> ApiAnswer:
     """Send one request. With `heard` a good answer is given to it in pieces as they come, and is
-    not kept. `client` is who asks, if it is not this process itself."""
+    not kept; `begin` is called before the first. With `sent` the content goes in pieces. `client`
+    is who asks, if it is not this process itself."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
         "type": "http",
@@ -41,12 +44,16 @@ async def ask(
     body = [{"type": "http.request", "body": asked.content, "more_body": False}]
 
     async def receive() -> Any:
+        if sent is not None and (piece := await anext(sent, None)) is not None:
+            return {"type": "http.request", "body": piece, "more_body": True}
         if not body:
             await done.wait()  # the client stays until the answer is whole
             return {"type": "http.disconnect"}
         return body.pop()
 
     async def send(event: Any) -> None:
+        if begin is not None and event.get("status", 500) < 400:
+            begin()
         passes_on = heard is not None and bool(said) and said[0]["status"] < 400
         if heard is not None and passes_on:
             heard(event.get("body", b""))
@@ -57,5 +64,14 @@ async def ask(
 
     await app(scope, receive, send)
     start = said[0]
-    headers = {name.decode(): text.decode() for name, text in start["headers"]}
-    return ApiAnswer(start["status"], headers, b"".join(each.get("body", b"") for each in said[1:]))
+    content = b"".join(each.get("body", b"") for each in said[1:])
+    return ApiAnswer(start["status"], _joined(start["headers"]), content)
+
+
+def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers of an answer, values of one name joined. Our cookies have no commas."""
+    found: dict[str, str] = {}
+    for name, text in pairs:
+        key, value = name.decode(), text.decode()
+        found[key] = f"{found[key]}, {value}" if key in found else value
+    return found

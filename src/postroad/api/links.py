@@ -13,9 +13,19 @@ from postroad.verbs.tokens import NewToken, find_token
 async def open_link(
     request: Request, verb: str, code: str, exchange: Callable[[str], Awaitable[NewToken]]
 ) -> NewToken:
+    """Exchange a link's code, if its network has not brought too many wrong ones."""
+    tries, address = request.context.login_tries, request.client[0] if request.client else ""
+    tries.count(network(address))
+    made = await exchange_link(request, verb, code, exchange)
+    tries.forgive(network(address))
+    return made
+
+
+async def exchange_link(
+    request: Request, verb: str, code: str, exchange: Callable[[str], Awaitable[NewToken]]
+) -> NewToken:
     """Exchange a link's code. A stranger's code leaves no line in the audit log."""
     here, address = request.context, request.client[0] if request.client else ""
-    here.login_tries.count(network(address))
     link = await find_token(here.road.store, code)
     if link is None:
         return await exchange(code)  # it refuses

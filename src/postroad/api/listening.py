@@ -193,6 +193,7 @@ class StrictProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         self.cycle.transport = ResponseTransport(self.transport, self._close_after_reading)  # type: ignore[assignment]
         self.scope["exchange"] = self.cycle  # type: ignore[typeddict-unknown-key]
+        self.scope["sender"] = self.address  # type: ignore[typeddict-unknown-key]
 
     def _check_head(self) -> None:
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)

@@ -8,6 +8,7 @@ from postroad.model import errors
 from postroad.model.batch import UnknownBatch
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
+from postroad.model.endpoint_life import EndpointDisabled
 from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
 from postroad.model.problem import WORDS, FieldError, Problem, kind
 from postroad.model.replay import NothingToReplay, UnknownReplay
@@ -58,6 +59,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownMessage: 404,
     errors.NoBody: 404,
     errors.UnknownEndpoint: 404,
+    EndpointDisabled: 409,
     errors.UnknownEvent: 404,
     errors.UnknownToken: 404,
     errors.UnknownMailbox: 404,

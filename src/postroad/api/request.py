@@ -39,6 +39,8 @@ class Request:
         """As it came, with its escapes: `/` and `%2F` differ."""
         self.query: bytes = scope["query_string"]
         self.client: tuple[str, int] | None = scope.get("client")
+        self.sender: str = scope.get("sender", self.client[0] if self.client else "")
+        """Where the connection comes from: a proxy, where `client` is whom that names."""
         self.peer: Peer | None = scope.get("peer")
         """The process that asks over the road's window."""
         self.headers: dict[str, str] = {}
@@ -106,8 +108,10 @@ class Response(Generic[T]):
         status: int = 200,
         headers: Mapping[str, str] | None = None,
         media_type: str = JSON,
+        cookies: tuple[str, ...] = (),
     ) -> None:
         self.status = status
+        self.cookies = cookies
         self.content = content
         given = b"" if content is None else content
         self._data = given if isinstance(given, bytes) else msgspec.json.encode(given)
@@ -117,7 +121,7 @@ class Response(Generic[T]):
 
     async def send(self, request: Request, send: Any) -> None:
         """Write it; to HEAD without its body."""
-        await send(head(self.status, self.headers))
+        await send(head(self.status, self.headers, self.cookies))
         data = b"" if request.method == "HEAD" else self._data
         await send({"type": "http.response.body", "body": data})
 
@@ -134,7 +138,8 @@ class Stream:
         self.headers = {"content-type": media_type}
 
 
-def head(status: int, headers: Mapping[str, str]) -> dict[str, Any]:
-    """The first event of an answer."""
-    pairs = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
+def head(status: int, headers: Mapping[str, str], cookies: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The first event of an answer. Each cookie has a header of its own: they cannot be joined."""
+    given = [*headers.items(), *(("set-cookie", each) for each in cookies)]
+    pairs = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in given]
     return {"type": "http.response.start", "status": status, "headers": pairs}

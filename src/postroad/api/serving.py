@@ -14,17 +14,18 @@ import uvicorn
 from postroad.api.app import Application
 from postroad.api.connections import ApiConnections, ConnectionLimits
 from postroad.api.context import Context
-from postroad.api.hosts import Proxies
 from postroad.api.in_process import ASGI
 from postroad.api.listening import StrictProtocol
 from postroad.api.port_owner import port_owner
 from postroad.api.request_metrics import RequestMetrics
 from postroad.api.tls_server import TlsServer
+from postroad.api.uploads import sweep_uploads
 from postroad.api.window import WindowHttp
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.hub.serving import HubService
 from postroad.model.errors import BadSetting, CannotListen, PostroadError
+from postroad.model.networks import Proxies
 from postroad.observe.tasks import HasTasks
 from postroad.ports.clock import Clock
 from postroad.ports.tls import server_tls
@@ -111,6 +112,7 @@ class ApiServer:
         """Serve until stopped. The road is open; `started` is called when it listens, and `watch`
         is entered meanwhile."""
         web = self._web = self._make_web()
+        await asyncio.to_thread(sweep_uploads, self.road.store.clock.now_ms())
         taken = self._socket or self.bind()
         taken.listen(web.config.backlog)
         self.context.url = self.url  # whoever is told may connect at once

@@ -29,3 +29,9 @@ class Tries:
             self._recent.popitem(last=False)
         if seen >= TRIES_MAX:
             raise TooManyTries("too many tries: wait a minute")
+
+    def forgive(self, what: str) -> None:
+        """Take back the count of a try that was right."""
+        since_s, seen = self._recent.get(what, (0.0, 0))
+        if seen:
+            self._recent[what] = (since_s, seen - 1)

@@ -1,7 +1,8 @@
 """Checks rows of a file: many at once, and one by one to say what is wrong."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from postroad.model.campaign import ZONE_COLUMN
@@ -33,8 +34,10 @@ class RowChecker:
             if why := problem_in(cell):
                 raise BadInput(f"column {name!r}: {why}")
         if self._zone is not None and (zone := cells[self._zone].strip()):
-            _ = check_zone(zone)  # raises
-        return self._check.one(cells[self._place].strip())
+            with _column(ZONE_COLUMN):
+                _ = check_zone(zone)  # raises
+        with _column(self._columns[self._place]):
+            return self._check.one(cells[self._place].strip())
 
     def rows(self, rows: Sequence[list[str]]) -> Sequence[str] | None:
         """Check many rows; answers their recipients, or None if anything is wrong.
@@ -56,6 +59,15 @@ class RowChecker:
             return [self._check.one(cell.strip()) for cell in recipients]
         except BadInput:
             return None
+
+
+@contextmanager
+def _column(name: str) -> Iterator[None]:
+    """Say which column it is that something is wrong in."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"column {name!r}: {error}") from None
 
 
 def _is_zone(cell: str) -> bool:

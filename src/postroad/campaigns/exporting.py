@@ -9,13 +9,14 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.campaigns.redacting import CampaignRedaction
 from postroad.model.campaign import Campaign, Recipient, RowState
 from postroad.model.errors import BadInput
+from postroad.model.redaction import Redaction
 from postroad.ports.campaigns import CampaignRecords
 
 PAGE: Final = 1_000
 FORMATS: Final = ("csv", "ndjson")
-CELLS: Final = msgspec.json.Decoder(list[str])
 
 
 class ExportedRecipient(Struct, frozen=True):
@@ -41,18 +42,22 @@ NAMES: Final = ExportedRecipient.__struct_fields__[:-1]
 
 
 async def export(
-    store: CampaignRecords, campaign: Campaign, form: str, state: RowState | None
+    store: CampaignRecords,
+    campaign: Campaign,
+    form: str,
+    state: RowState | None,
+    redaction: Redaction,
 ) -> AsyncIterator[str]:
-    """Export in pieces, a page of recipients each."""
+    """Export in pieces, a page of recipients each, without the fields that are redacted."""
     if form not in FORMATS:
         raise BadInput(f"format {form!r}: there are {', '.join(FORMATS)}")
-    own = _own_columns(campaign)
+    own, hiding = _own_columns(campaign), CampaignRedaction(redaction, campaign)
     if form == "csv":
         yield csv_text([[*NAMES, *(f"csv_{name}" if name in NAMES else name for name in own)]])
     after = 0
     while page := await store.page_with_cells(campaign.id, state, after, PAGE):
         after = page[-1][0].n
-        rows = [_exported(campaign, *one) for one in page]
+        rows = [_exported(one, hiding.cells(cells)) for one, cells in page]
         yield csv_text(_row(one, own) for one in rows) if form == "csv" else _ndjson(rows)
 
 
@@ -61,7 +66,7 @@ def _own_columns(campaign: Campaign) -> tuple[str, ...]:
     return tuple(name for name in campaign.columns if name != campaign.spec.recipient)
 
 
-def _exported(campaign: Campaign, one: Recipient, cells: str) -> ExportedRecipient:
+def _exported(one: Recipient, columns: dict[str, str]) -> ExportedRecipient:
     return ExportedRecipient(
         one.n,
         one.line,
@@ -75,7 +80,7 @@ def _exported(campaign: Campaign, one: Recipient, cells: str) -> ExportedRecipie
         iso_time(one.answered_at_ms),
         one.status,
         iso_time(one.status_at_ms),
-        dict(zip(campaign.columns, CELLS.decode(cells), strict=False)),
+        columns,
     )
 
 

@@ -11,6 +11,7 @@ from postroad.campaigns.rendering import Renderer
 from postroad.model.campaign import CallResult, Campaign, Job, Row, RowState, Verb
 from postroad.model.credential import Credential
 from postroad.model.entities import Queue
+from postroad.model.redaction import Redaction
 from postroad.observe.figures import FigureGatherer
 from postroad.observe.tasks import Tasks
 from postroad.ports.campaigns import CampaignStore, Intents
@@ -39,6 +40,7 @@ class SenderDeps(Struct, frozen=True):
     rules: AnswerRules
     owner: int
     drain_s: float
+    redaction: Redaction
 
 
 class OpenedChannel(Struct, frozen=True):

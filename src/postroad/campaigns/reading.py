@@ -15,6 +15,7 @@ from postroad.model.errors import BadInput
 from postroad.model.recipients import RecipientCheck
 
 COLUMNS_MAX: Final = 200
+COLUMNS_CHARACTERS: Final = 500
 SHOWN_MAX: Final = 100
 LOST: Final = "\ufffd"
 CHUNK_BYTES: Final = 1 << 20
@@ -25,6 +26,13 @@ BOMS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+OTHER_KINDS: Final = (
+    (b"PK\x03\x04", "a workbook or an archive: save it as CSV, and give that file"),
+    (b"\xd0\xcf\x11\xe0", "a workbook: save it as CSV, and give that file"),
+    (b"\x1f\x8b", "compressed: unpack it, and give the CSV file in it"),
+    (b"%PDF-", "a PDF document: give the CSV file that it was made of"),
+)
+"""How files begin that people take for CSV, and what to do about each."""
 NOT_OF_FILES: Final = frozenset(
     ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
 )
@@ -145,6 +153,9 @@ def _detect(path: Path, start: bytes, *, is_utf8: bool) -> tuple[str, bool]:
     for mark, name in BOMS:
         if start.startswith(mark):
             return name, False
+    for mark, what in OTHER_KINDS:
+        if start.startswith(mark):
+            raise BadFile(f"{path.name} is {what}")
     if b"\0" in start:
         raise BadFile(f"{path.name} has zero bytes: it is no text, or UTF-16 without its mark")
     return ("utf-8", False) if is_utf8 else ("cp1252", True)
@@ -169,7 +180,7 @@ def _check_columns(path: Path, columns: tuple[str, ...], recipient: str) -> None
     if doubles:
         raise BadFile(f"{path.name}, line 1: the column {doubles[0]!r} is there twice")
     if recipient not in columns:
-        have = ", ".join(columns)
+        have = ", ".join(columns)[:COLUMNS_CHARACTERS]
         raise BadFile(f"{path.name}, line 1: no column {recipient!r} among: {have}")
 
 

@@ -98,9 +98,9 @@ class Sender:
         return True
 
     def _next_page(self) -> int | None:
-        """From where on to read, if anywhere: first for lanes that have room again."""
+        """Return where to read on, or None. Lanes that have capacity again come first."""
         after = self._lanes.missed_after()
-        if after is None and not self._at_end and self._lanes.hungry:
+        if after is None and not self._at_end and self._lanes.wants_more:
             after = self._after
         return after
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from postroad.campaigns.estimate import too_long
 from postroad.campaigns.job_run import RETRY_S, WINDOW, JobRun, OpenedChannel
 from postroad.campaigns.lane_block import LaneBlock
+from postroad.campaigns.redacting import CampaignRedaction
 from postroad.campaigns.rendering import RenderedMessage, message_of
 from postroad.model.campaign import ROW_STATES, CallResult, Row, RowState, again_at_ms
 from postroad.model.errors import Shortage, StoreError
@@ -39,6 +40,7 @@ class SendingLane:
         self._run = run
         self._deps = run.deps
         self._session = opened.session
+        self._hiding = CampaignRedaction(run.deps.redaction, run.context.campaign)
         self._window = INTENTS_A_SESSION * opened.sessions or WINDOW
         self._wire = asyncio.Semaphore(opened.sessions or WINDOW)
         self._look_s = run.deps.clock.steady_s()
@@ -259,7 +261,8 @@ class SendingLane:
             return
         started_ms = clock.now_ms()
         outcome = self._unsendable(message) or await self._sent(message, tries)
-        self._count(outcome.kind)
+        outcome = self._hiding.outcome(row, outcome)
+        self._count(outcome)
         said = outcome.provider
         error = clean(outcome.error, ERROR_CHARACTERS_MAX)
         texts = (said.id, said.code, said.sub_type, error)
@@ -304,11 +307,14 @@ class SendingLane:
             sub_type = "too_many_segments"
         return replace(failed(why), provider=ProviderAnswer("", "", sub_type)) if why else None
 
-    def _count(self, kind: Kind) -> None:
+    def _count(self, outcome: Outcome) -> None:
         """Count a call. It has no lateness: recipients of a campaign are due one after another."""
         campaign, figures = self._run.context.campaign, self._deps.figures
         figures.turn()
-        figures.add((campaign.tenant, f"campaign:{campaign.name}", campaign.name), kind)
+        name = (campaign.tenant, f"campaign:{campaign.name}", campaign.name)
+        figures.add(name, outcome.kind)
+        if outcome.lacks_setup:
+            figures.add_setup(name, 1)
 
     async def _sent(self, rendered: RenderedMessage, tries: int) -> Outcome:
         campaign, queue = self._run.context.campaign.id, self.queue

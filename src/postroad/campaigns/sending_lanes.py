@@ -60,7 +60,7 @@ class SendingLanes:
         return any(lane.missed_n for lane in self._lanes.values())
 
     @property
-    def hungry(self) -> bool:
+    def wants_more(self) -> bool:
         """Whether more is to be read: little is left that can be sent now."""
         if len(self._lanes) >= LANES_MAX:
             return False

@@ -235,7 +235,7 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("state", f"{said['state']} {said['reason']}".strip()),
             *((name, counts[name]) for name in states),
             ("temporary", f"{counts['temporary']} of the failed ones were told to try later"),
-            ("rate", f"{said['rate']:g}/s"),
+            ("rate", f"{said['rate']:g}/s" if said["rate"] else "–"),
             ("left", duration_text(int(said["eta_s"] * 1000)) if said["eta_s"] else "–"),
             ("starts", when(said["start_at_ms"])),
             ("blocked", f"{when(said['blocked_until_ms'])} {said['block_reason']}".strip()),
@@ -265,7 +265,12 @@ def preview(call: Invocation, name: Name, row: Row = 1) -> None:
         out().print(text)
     if said["problem"]:
         raise BadInput(f"recipient {row}: {said['problem']}")
-    err().print(f"to {said['recipient']}, {said['cost']} segment(s) {said['encoding']}".rstrip())
+    err().print(", ".join((f"to {said['recipient']}", *_segments(said["cost"], said["encoding"]))))
+
+
+def _segments(count: int, encoding: str) -> tuple[str, ...]:
+    """How long an SMS is; other messages have no segments, and no encoding of them."""
+    return (f"{count} segment{'' if count == 1 else 's'} {encoding}",) if encoding else ()
 
 
 def try_message(
@@ -292,7 +297,7 @@ def estimate(call: Listing, name: Name) -> None:
             ("recipients", said["recipients"]),
             ("invalid", said["invalid"]),
             ("suppressed", said["suppressed"]),
-            ("segments", said["segments"]),
+            *([("segments", said["segments"])] if any(said["encodings"]) else ()),
             ("cost", f"{said['cost']:g}"),
             (
                 "takes",

@@ -5,23 +5,28 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from postroad.cli.client import TIMEOUT_S, RequestRefused
-from postroad.cli.command import Invocation
-from postroad.cli.finding import Finding
-from postroad.cli.machine_checks import (
+from msgspec import structs
+
+from postroad.api.finding import Finding
+from postroad.api.machine_checks import (
     check_certificate,
     check_disk,
     check_listen,
+    check_login_file,
     check_port,
     check_sqlite,
 )
+from postroad.cli.client import TIMEOUT_S, RequestRefused
+from postroad.cli.command import Invocation
 from postroad.cli.road_checks import check_road
 from postroad.config import Settings, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import (
     ForeignWindow,
     PostroadError,
+    RoadInUse,
     SchemaTooOld,
     StoreUnavailable,
     UnsafeFile,
@@ -56,27 +61,37 @@ def run_checks(call: Invocation) -> list[Finding]:
     found.append(Finding("settings", "ok", "all are valid"))
     if call.server:
         return [*found, *_named(call)]  # this machine has no part in that road
-    found += [check_listen(settings), check_port(settings)]
-    found += [*check_certificate(settings, SystemClock().now_ms())]
+    found += [*check_certificate(settings, SystemClock().now_ms()), *check_login_file(settings)]
     found.append(check_sqlite())
+    port = [check_listen(settings), check_port(settings)]
     path = file_of(settings.dsn)
     if path is not None:
         found.append(check_disk(path))
         if not path.exists() and settings.dsn.startswith("sqlite:///"):
             mend = "start one with `postroad up`, or name one with --dsn"
-            return [*found, Finding("store", "warn", f"there is no road at {path}", mend)]
+            return [*found, *port, Finding("store", "warn", f"there is no road at {path}", mend)]
         try:
             owned = is_open(settings.dsn, TIMEOUT_S)
         except (UnsafeFile, ForeignWindow) as error:
-            return [*found, Finding("server", "fail", str(error), "commands use none of it")]
+            return [*found, *port, Finding("server", "fail", str(error), "commands use none of it")]
         if owned:
             with suppress(PostroadError):  # it does not answer: look at its store
                 local = Finding("notifications", "ok", "inside this process")
-                return [*found, *_ready(call), local, *_asked(call)]
-    found += asyncio.run(_store(settings))
+                ready = [*_served(call, settings), *_ready(call)]
+                return [*found, *ready, local, *_asked(call)]
+    found += [*port, *asyncio.run(_store(settings))]
     if any(each.part == "schema" and each.state == "ok" for each in found):
         found += _asked(call)
     return found
+
+
+def _served(call: Invocation, settings: Settings) -> list[Finding]:
+    """Check where the process that has the road open serves its API: a flag may have named another
+    port than the settings do."""
+    with call.connect() as road:
+        url = road.ask("GET", "/v1/about").get("url", "")
+    at = structs.replace(settings, listen=urlsplit(url).netloc) if url else settings
+    return [check_listen(at), check_port(at)]
 
 
 def _named(call: Invocation) -> list[Finding]:
@@ -140,6 +155,11 @@ async def _store(settings: Settings) -> list[Finding]:
         await store.open()
     except SchemaTooOld as error:
         return [Finding("schema", "fail", str(error), _mend(error))]
+    except RoadInUse as error:
+        mend = "if it has just been started, ask again in a moment; else see its log"
+        return [
+            Finding("server", "warn", f"{str(error).partition(':')[0]}, and not ready yet", mend)
+        ]
     except PostroadError as error:
         return [Finding("store", "fail", str(error), _mend(error))]
     try:

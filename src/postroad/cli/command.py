@@ -75,12 +75,6 @@ class LocalInvocation(BareInvocation):
     OPTIONS: ClassVar[Names] = OUTPUT
 
 
-class LocalListing(LocalInvocation):
-    """Of one that prints rows."""
-
-    OPTIONS: ClassVar[Names] = (*OUTPUT, *ROWS)
-
-
 class ServerInvocation(BareInvocation):
     """Of a command that runs until stopped."""
 

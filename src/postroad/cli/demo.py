@@ -6,7 +6,6 @@ from click.exceptions import Exit
 
 from postroad.cli.command import BareInvocation, command
 from postroad.cli.options import Group, Option
-from postroad.model.extras import Needing
 
 
 def add(app: Group) -> None:
@@ -24,8 +23,7 @@ def demo(
 ) -> None:
     """Watch a road of its own deliver to good and bad recipients. It ends by itself and counts what
     became of every message."""
-    with Needing("the demo"):
-        from postroad.demo.__main__ import main  # a whole road, which takes a while to load
+    from postroad.demo.__main__ import main  # a whole road, which takes a while to load
 
     words = ["--messages", str(messages), "--speed", str(speed)]
     raise Exit(main([*words, *["--plain"] * plain]))

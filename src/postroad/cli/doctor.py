@@ -4,8 +4,8 @@ from typing import Annotated, Final
 
 from click.exceptions import Exit
 
+from postroad.api.finding import Finding
 from postroad.cli.command import BareInvocation, Commands, Listing, add_group
-from postroad.cli.finding import Finding
 from postroad.cli.options import Argument, Group, Option
 from postroad.model.credential import BadCredential
 from postroad.model.errors import BadInput

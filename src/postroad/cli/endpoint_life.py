@@ -1,4 +1,4 @@
-"""`postroad endpoint stats`, `recover` and `rules`: how endpoints live."""
+"""`postroad endpoint stats`, `recover`, `test` and `rules`: how endpoints live."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -62,6 +62,20 @@ def recover(
     )
 
 
+def send_test(
+    call: Invocation,
+    id: Id,  # noqa: A002
+    type: Annotated[  # noqa: A002
+        str, Option("--type", help="The event type; else the first that it gets.")
+    ] = "",
+) -> None:
+    """Send a test event to an endpoint alone, marked by the header postroad-test."""
+    said = call.ask("POST", f"/v1/endpoints/{part(id)}/test", data={"type": type})
+    if call.printed(said):
+        return
+    out().print(f"a test event {said['type']} is on its way: {said['message']}")
+
+
 def rules(
     call: Listing,
     notice_after: Annotated[
@@ -118,4 +132,4 @@ def _span(seconds: float, without: str) -> str:
     return duration_text(round(seconds * 1000)) if seconds else without
 
 
-LIFE: Commands = {"stats": stats, "recover": recover, "rules": rules}
+LIFE: Commands = {"stats": stats, "recover": recover, "test": send_test, "rules": rules}

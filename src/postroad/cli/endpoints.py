@@ -19,7 +19,7 @@ from postroad.cli.command import (
 from postroad.cli.endpoint_life import LIFE
 from postroad.cli.feeds import FEEDS
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import out, when
+from postroad.cli.printing import err, out, when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
@@ -96,6 +96,8 @@ def _secret(call: Invocation, said: dict[str, Any]) -> None:
         return
     out().print(f"endpoint: {said['id']}")
     out().print(f"secret:   {said['secret']} (it is not shown again)")
+    if unknown := ", ".join(said["unknown_types"]):
+        err().print(f"this road has no event types {unknown}: `postroad event-type list` has all")
 
 
 def _given(settings: EndpointSettings) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None
             one["url"] or "(pull)",
             ", ".join(one["types"]) or "*",
             ", ".join(one["channels"]),
-            one["state"],
+            _state(one | {"reason": ""}),
             one["health"],
             one["description"],
         ),
@@ -189,7 +191,7 @@ def delete(call: Invocation, id: Id) -> None:  # noqa: A002
 
 def _state(said: dict[str, Any]) -> str:
     by = said["disabled_by"] and f"by {said['disabled_by']}"
-    return " ".join(filter(None, (said["state"], by, said["reason"])))
+    return " ".join(filter(None, (said["state"], by))) + (said["reason"] and f": {said['reason']}")
 
 
 def _health(said: dict[str, Any]) -> str:
@@ -201,7 +203,7 @@ def _health(said: dict[str, Any]) -> str:
 def _tell(call: Listing, said: dict[str, Any]) -> None:
     if call.printed(said):
         return
-    ends = said["secret_ends_at_ms"]
+    ends, unknown = said["secret_ends_at_ms"], ", ".join(said["unknown_types"])
     call.facts(
         [
             ("endpoint", said["id"]),
@@ -210,6 +212,11 @@ def _tell(call: Listing, said: dict[str, Any]) -> None:
             ("state", _state(said)),
             ("health", _health(said)),
             ("types", ", ".join(said["types"]) or "all"),
+            *(
+                [("unknown types", ", ".join(unknown))]
+                if (unknown := said["unknown_types"])
+                else []
+            ),
             ("channels", ", ".join(said["channels"]) or "any"),
             ("filter", "none" if said["filter"] is None else json.dumps(said["filter"])),
             ("secrets", f"{said['secrets']}, one until {when(ends)}" if ends else said["secrets"]),

@@ -19,7 +19,7 @@ def feed(
         timedelta, Option(help="How long to wait for the first one, as 30s; 40s at most.")
     ] = timedelta(),
     lease: Annotated[
-        timedelta, Option(help="After so long without an ack they come again, as 5m.")
+        timedelta, Option(help="After so long without an ack they come again, as 5min.")
     ] = timedelta(minutes=1),
     ack: Annotated[bool, Option("--ack", help="Ack them when they are printed.")] = False,
 ) -> None:

@@ -1,14 +1,13 @@
 """`postroad send`, `message` and `cancel-all`."""
 
-import sys
 from datetime import timedelta
 from typing import Annotated, Any
 
-import msgspec
 from click.exceptions import Exit
 from msgspec import structs
 
 from postroad.cli import jobs, lists
+from postroad.cli.bodies import BodyFlags
 from postroad.cli.command import (
     Commands,
     Invocation,
@@ -22,9 +21,10 @@ from postroad.cli.command import (
     named_value,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import err, out, status_text, styled, when
+from postroad.cli.printing import out, status_text, styled, when
 from postroad.cli.progress import show_progress
-from postroad.model.errors import BadBody, BadInput
+from postroad.cli.queues import holds
+from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
 MORE = "priority, deliver_at, expires_at, replace, at_most, unique_for or header.NAME"
@@ -72,8 +72,8 @@ def send(
     body: Annotated[
         str, Argument(help="The body as JSON; - reads it from standard input.", empty=True)
     ] = "-",
-    text: Annotated[bool, Option("--text", help="The body is text, not JSON.")] = False,
     *,
+    kind: BodyFlags,
     how: SendFields,
     more: Annotated[
         list[str] | None,
@@ -81,37 +81,13 @@ def send(
     ] = None,
 ) -> None:
     """Send a message. It is stored when the command ends."""
-    data: dict[str, Any] = {"queue": queue, "body": read_body(body, text=text)}
+    data: dict[str, Any] = {"queue": queue, **kind.read(body)}
     data |= structs.asdict(how) | {"delay": how.delay.total_seconds()} | _more(more or ())
     receipt = call.ask("POST", "/v1/messages", data=data)
     if call.printed(receipt):
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
     out().print(styled((receipt["id"], "bold"), f" {word}"))
-
-
-def read_body(given: str, *, text: bool | None = None) -> str | msgspec.Raw:
-    """Read a body that is given as an argument, or on standard input. `text` is None where a
-    command has no such option."""
-    if given == "-" and sys.stdin.isatty():
-        err().print("the body, then Ctrl+D:")
-    try:
-        body = sys.stdin.buffer.read() if given == "-" else given.encode()
-        words = body.decode()
-    except UnicodeError:
-        raise BadBody(
-            "the body is not UTF-8: `postroad batch` takes bytes, as body_base64"
-        ) from None
-    if text:
-        return words
-    try:
-        msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        other = "" if text is None else ", or use --text"
-        raise BadBody(
-            f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}'{other}"
-        ) from None
-    return msgspec.Raw(body)
 
 
 def _more(pairs: Any) -> dict[str, Any]:
@@ -174,7 +150,7 @@ def explain(call: Listing, id: MessageId) -> None:  # noqa: A002
     said = call.ask("GET", f"/v1/messages/{part(id)}/explain")
     if call.printed(said):
         return
-    out().print(said["sentence"])
+    out().print("\n".join([said["sentence"], *holds(said)]))
     show_tries(call, said["tries"])
 
 

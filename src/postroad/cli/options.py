@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from difflib import get_close_matches
 from inspect import Parameter
 from pathlib import Path
 from types import NoneType
@@ -12,9 +13,11 @@ from typing import Any, Final, get_args, get_origin
 
 import click
 from click.core import ParameterSource
+from click.exceptions import NoSuchCommand
 
 from postroad.model.durations import CENTURY_S
 from postroad.model.terminal_text import escaped_line
+from postroad.model.texts import NAME_MAX
 
 SPAN: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(d|h|min|s|ms|)")
 UNITS_S: Final = {"d": 86_400.0, "h": 3_600.0, "min": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
@@ -225,6 +228,28 @@ class Group(click.Group):
         return super().parse_args(
             ctx, [self.otherwise, *args] if self.otherwise and not named else args
         )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called; of an unknown one, which may have been meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as unknown:
+            meant = [f"`postroad {name}`" for name in self.meant(ctx, unknown.command_name)]
+            if not meant:
+                raise
+            raise click.UsageError(
+                f"{unknown.message} Did you mean {' or '.join(meant)}?", ctx
+            ) from None
+
+    def meant(self, ctx: click.Context, name: str) -> list[str]:
+        """Commands of like names, or for `message list` the one that lists messages."""
+        lists, outer = f"{self.name}s", ctx.find_root()
+        root = outer.command
+        if name == "list" and isinstance(root, Group) and root.get_command(outer, lists):
+            return [lists]
+        return [f"{self.name} {near}" for near in get_close_matches(name[:NAME_MAX], self.commands)]
 
     def put(self, command: click.Command, panel: str) -> None:
         """Add a command to a panel of the list."""

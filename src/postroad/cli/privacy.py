@@ -15,7 +15,7 @@ from postroad.cli.command import (
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.progress import show_progress
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, StoreUnavailable
 
 Recipient = Annotated[
     str, Argument(help="A queue's name or URL, a recipient of campaigns, or a mailbox.")
@@ -76,7 +76,11 @@ def followed(road: RoadClient, said: dict[str, Any]) -> dict[str, Any]:
     path = f"/v1/privacy/erasures/{said['id']}"
     with show_progress("erase") as told:
         while said["ended_at_ms"] is None:
-            said = road.ask("GET", path, {"wait_s": WAIT_S})
+            try:
+                said = road.ask("GET", path, {"wait_s": WAIT_S})
+            except StoreUnavailable as error:
+                goes_on = f"erasure {said['id']} is stored and goes on when a server runs again"
+                raise StoreUnavailable(f"{error}; {goes_on}: see `postroad privacy list`") from None
             told(sum(said["erased"].values()))
     return said
 

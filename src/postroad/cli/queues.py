@@ -1,7 +1,7 @@
 """`postroad queues`, `lanes`, `levels`, `explain`, `pause`, `resume` and `unblock`."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 from postroad.cli.command import After, Invocation, Limit, Listing, command
 from postroad.cli.options import Argument, Group, Option
@@ -10,6 +10,9 @@ from postroad.model.errors import BadInput
 from postroad.model.wording import duration_text
 
 Queue = Annotated[str, Argument(help="The queue's name.")]
+Trouble = Annotated[
+    bool, Option("--trouble", help="Only those that are blocked, paused, held or out of reach.")
+]
 LaneNumber = Annotated[int, Option("--lane", help="A lane instead of a queue, by its number.")]
 
 
@@ -31,24 +34,28 @@ def add(app: Group) -> None:
         command(app, verb, panel="Queues and lanes", help=text)(_changing(verb, done))
 
 
-def queues(call: Listing, limit: Limit = 100, after: After = "") -> None:
+def queues(
+    call: Listing, limit: Limit = 100, after: After = "", *, trouble: Trouble = False
+) -> None:
     """List queues by name: how many messages wait, and what holds them back."""
     columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
     call.page(
         "/v1/queues",
-        {"limit": limit, "after": after},
+        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (row["queue"], row["waiting"], row["held"], row["dead"], row["because"]),
         "no queues yet: a handler, or the first send to an address, makes one",
     )
 
 
-def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
+def lanes(
+    call: Listing, limit: Limit = 100, after: After = "", *, trouble: Trouble = False
+) -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
     columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
     call.page(
         "/v1/lanes",
-        {"limit": limit, "after": after},
+        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (
             row["id"],
@@ -62,6 +69,10 @@ def lanes(call: Listing, limit: Limit = 100, after: After = "") -> None:
         ),
         "no lanes yet: the first queue makes one",
     )
+
+
+def _only(*, trouble: bool) -> dict[str, str]:
+    return {"trouble": "true"} if trouble else {}
 
 
 def levels(call: Listing) -> None:
@@ -97,7 +108,12 @@ def explain(call: Invocation, queue: Queue = "", lane: LaneNumber = 0) -> None:
     """Explain why a queue or a lane waits: what holds it back, and what comes next."""
     kind, which = meant(queue, lane)
     said = call.ask("GET", f"/v1/{kind}s:explain", {kind: which})
-    call.reply(said, said["sentence"])
+    call.reply(said, "\n".join([said["sentence"], *holds(said)]))
+
+
+def holds(said: dict[str, Any]) -> list[str]:
+    """What holds it back, with the reasons that its sentence leaves out."""
+    return [f"{one['scope']}: {one['reason']}" for one in said["blocks"] if one["reason"]]
 
 
 def meant(queue: str, lane: int) -> tuple[str, str | int]:

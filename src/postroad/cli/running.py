@@ -20,7 +20,7 @@ from postroad.cli.printing import SafeConsole, out, styled
 from postroad.cli.supervised import SupervisedProcess
 from postroad.cli.supervisor import ProcessSupervisor
 from postroad.config import Settings, address, unknown
-from postroad.dashboard.portal.application import Portal
+from postroad.dashboard.front import Front
 from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
@@ -37,6 +37,7 @@ from postroad.ports.tls import certificate, pinned_tls, server_tls
 from postroad.stores.naming import make_folder, shown
 from postroad.stores.rabbitmq.options import read_options
 from postroad.transports.named_hubs import OwnHub
+from postroad.verbs.restoring import check_released
 from postroad.verbs.sealing import require_keys
 from postroad.version import VERSION
 
@@ -95,13 +96,19 @@ def serve(call: ServerInvocation, app: str, role: ServerRole) -> None:
     if role.hub and (isinstance(road.store, Mailboxes) or not role.delivers):
         station = _station(road, settings, any_port=not loaded.chosen("hub_listen"))
     server = _server(road, settings, station, role)
-    # What is loaded by now stays: else each full collection looks through it, 45 ms of the loop.
-    gc.freeze()
-    gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
+    server.context.sources = loaded.sources
+    calm_collector()
     # A program that has handlers gets what libraries log by itself.
     relay = nullcontext() if has_handlers(logging.getLogger()) else relayed(road.log)
     with closing(server), relay:
         loop.run(_until_stopped(server, station, role, above))
+
+
+def calm_collector() -> None:
+    """Let Python's collector look through little at a time. What is loaded by now stays: else each
+    full collection looks through it, 45 ms of the loop."""
+    gc.freeze()
+    gc.set_threshold(gc.get_threshold()[0], MIDDLE_AFTER, FULL_AFTER)
 
 
 def process_count(dsn: str, role: ServerRole) -> int:
@@ -148,7 +155,15 @@ def _station(road: Postroad, settings: Settings, *, any_port: bool) -> HubServic
     host, port = address(settings.hub_listen, "hub_listen")
     own = hub_tokens(settings.hub_create_token, settings.hub_token)
     tls = server_tls(settings.tls_cert_file, settings.tls_key_file)
-    where = ListenOptions(host, port, own, any_port=any_port, tls=tls)
+    where = ListenOptions(
+        host,
+        port,
+        own,
+        any_port=any_port,
+        tls=tls,
+        origins=settings.origins,
+        proxies=settings.trusted_proxies,
+    )
     return HubService(road.store, road.store.clock, road.log, where)
 
 
@@ -157,7 +172,7 @@ def _server(
 ) -> ApiServer:
     if not settings.dsn.startswith("sqlite:"):  # which has keys of its own
         require_keys(road.keys)
-    front = Portal if role.api else None
+    front = Front if role.api else None
     return ApiServer(road, settings, delivers=role.delivers, station=station, front=front)
 
 
@@ -168,6 +183,8 @@ async def _until_stopped(
     above: SupervisedProcess | None,
 ) -> None:
     async with server.road as road:  # first: whose road is in use has its port taken as well
+        if role.delivers or role.hub:
+            _ = await check_released(road.store)  # its run tells of a backup
         _ = server.bind()  # the server keeps it
         quiet = above is not None and above.number > 0
         said = SafeConsole(StringIO()) if quiet else out()

@@ -3,6 +3,7 @@
 from typing import Annotated, TypedDict, Unpack
 
 from postroad.cli.command import ServerInvocation, command
+from postroad.cli.loading import loading
 from postroad.cli.options import Group, Option
 from postroad.model.extras import Needing
 
@@ -78,7 +79,7 @@ def add(app: Group) -> None:
 
 def serve(call: ServerInvocation, app: str, **role: Unpack[RoleOptions]) -> None:
     """Run until stopped."""
-    with Needing("a server"):
+    with Needing("a server"), loading():
         from postroad.cli import running  # an engine takes a while to load
 
     running.serve(call, app, running.ServerRole(**role))

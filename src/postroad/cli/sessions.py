@@ -45,6 +45,7 @@ def whole_address(call: Invocation, said: dict[str, Any]) -> str:
         return call.server.rstrip("/") + str(said["path"])
     if said["url"]:
         return str(said["url"])
+    err().print("No server with pages is here: `postroad up` or `postroad api` serves them")
     settings = call.loaded().settings
     host, port = address(settings.listen)
     scheme = "https" if settings.tls_cert_file else "http"

@@ -21,7 +21,7 @@ def stats(call: Listing) -> None:
     shown.append(("uncertain recipients of campaigns", said["uncertain_recipients"]))
     shown += [(f"dead, {reason}", count) for reason, count in said["dead"].items()]
     shown.append(("oldest due", ago(said["oldest_due_ms"], said["now_ms"])))
-    trouble = ("open_circuits", "blocked_queues", "paused_queues")
+    trouble = ("open_circuits", "blocked_queues", "paused_queues", "disabled_endpoints")
     shown += [(name.replace("_", " "), said[name]) for name in trouble]
     for span in ("minute", "hour"):
         tries, figures = f"tries in the last {span}", said[span]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from postroad.cli.bodies import BodyFlags
 from postroad.cli.command import (
     After,
     Commands,
@@ -14,7 +15,6 @@ from postroad.cli.command import (
     SharedOptions,
     add_group,
 )
-from postroad.cli.messages import read_body
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import more, when
 from postroad.model.errors import BadInput
@@ -67,11 +67,12 @@ def create(
         str, Argument(help="The body as JSON; - reads it from standard input.", empty=True)
     ] = "-",
     *,
+    kind: BodyFlags,
     times: TimeFlags,
     paused: Annotated[bool, Option("--paused", help="It sends nothing before a resume.")] = False,
 ) -> None:
     """Make a timetable: from now on the body is sent at these times."""
-    data = {"name": name, "queue": queue, "body": read_body(body), "paused": paused}
+    data = {"name": name, "queue": queue, "paused": paused, **kind.read(body)}
     _show(call, call.ask("POST", "/v1/timetables", data=data | times.given()))
 
 
@@ -98,6 +99,7 @@ def change(
     call: Listing,
     name: Name,
     *,
+    kind: BodyFlags,
     times: TimeFlags,
     queue: Annotated[str, Option(help="Send to this queue from now on.")] = "",
     body: Annotated[str, Option(help="Send this body, JSON; - reads it from standard input.")] = "",
@@ -105,7 +107,7 @@ def change(
     """Change a timetable; what is not given stays."""
     data = times.given() | ({"queue": queue} if queue else {})
     if body:
-        data["body"] = read_body(body)
+        data |= kind.read(body)
     _show(call, call.ask("PATCH", f"/v1/timetables/{part(name)}", data=data))
 
 
@@ -141,5 +143,9 @@ def _show(call: Listing, said: dict[str, Any]) -> None:
     facts += [("cron", said["cron"])] if said["cron"] else []
     facts += [("queue", said["queue"]), ("missed", said["missed"]), ("origin", said["origin"])]
     facts += [("next", "paused" if said["paused"] else ", ".join(map(when, said["next_ms"])))]
-    facts += [("body", said["hidden"] or msgspec.json.encode(said["body"]).decode())]
+    facts += [("bytes", said["body_base64"])] if said["body_base64"] is not None else _body(said)
     call.facts([*facts, ("error", said["error"])] if said["error"] else facts)
+
+
+def _body(said: dict[str, Any]) -> list[tuple[str, object]]:
+    return [("body", said["hidden"] or msgspec.json.encode(said["body"]).decode())]

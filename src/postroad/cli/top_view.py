@@ -14,6 +14,7 @@ from postroad.model.wording import duration_text
 Look = dict[str, Any]
 Cells = Sequence[object]
 BUCKET_S: Final = 10
+HELD: Final = ("blocked_queues", "paused_queues", "disabled_endpoints")
 LATE_MS: Final = 60_000
 """A message that is due for longer, and that nothing holds, is trouble."""
 LOST_MS: Final = 3_600_000
@@ -152,7 +153,7 @@ def _unlisted(look: Look) -> Iterable[str]:
     if circuits > 0:
         yield f"{circuits:,} more circuits are open: see `postroad lanes`"
     listed = sum((row["block"] != "") + row["paused"] for row in queues)
-    blocked = stats["blocked_queues"] + stats["paused_queues"] - listed
+    blocked = sum(stats[name] for name in HELD) - listed
     if blocked > 0:
         yield f"{blocked:,} more queues are blocked or paused: see `postroad queues`"
 

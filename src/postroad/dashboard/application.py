@@ -1,19 +1,32 @@
 """The pages over ASGI, before the API: who looks, which page, which form. What is no page of ours
 is answered by the API."""
 
+from collections import Counter
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import quote, unquote
 
 from postroad.api.answering import answer
 from postroad.api.app import Application
-from postroad.api.problems import BadRequest, MethodNotAllowed, problem
+from postroad.api.problems import MethodNotAllowed, NotFound, problem
 from postroad.api.request import Request, Response, Stream
-from postroad.api.routing import nothing_at, read_query
+from postroad.api.routing import CHARACTERS_SHOWN, nothing_at, read_query
 from postroad.dashboard import guarding
+from postroad.dashboard.answers import (
+    FIELDS_MAX,
+    HTML,
+    THEMES,
+    WATCHED_MAX,
+    frame,
+    go,
+    html_page,
+)
 from postroad.dashboard.asking import PageApi, ProblemAnswer
+from postroad.dashboard.forms import read_form, read_upload
 from postroad.dashboard.jobs import PageJobs
-from postroad.dashboard.pages import ACTIONS, FILES, PAGES, find_page
+from postroad.dashboard.logins.entering import LOGIN, PATHS, Logins
+from postroad.dashboard.pages import ACTIONS, FILES, UPLOADS, find_page
 from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
 from postroad.dashboard.passing import PassOn, pass_on
 from postroad.dashboard.regions import Regions
@@ -23,16 +36,11 @@ from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.verbs.sessions import SESSION_S
 from postroad.verbs.tokens import check_one_tenant, is_one_tenant
-from postroad.version import VERSION
 
-HTML: Final = "text/html; charset=utf-8"
 EVENTS: Final = "text/event-stream"
 FORM_BYTES_MAX: Final = 1 << 20
-FIELDS_MAX: Final = 5_000
 STATIC: Final = "/static/"
-LOGIN: Final = "/login"
-OWN: Final = (LOGIN, "/logout", "/live", "/tenant", "/theme")
-THEMES: Final = ("", "light", "dark")
+OWN: Final = (*PATHS, "/logout", "/live", "/tenant", "/theme")
 YEAR_S: Final = 31_536_000
 REGION: Final = "postroad-region"
 """A script asks for some regions of a page, by their names."""
@@ -50,7 +58,9 @@ class Dashboard:
         self._context = api.context
         clock = api.context.road.store.clock
         self._regions = Regions(clock)
+        self._logins = Logins(api)
         self._jobs = PageJobs(api.context.log, clock)
+        self._watching: Counter[str] = Counter()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -58,10 +68,11 @@ class Dashboard:
         path = raw.rstrip("/") or "/"
         found = find_page(path)
         ours = found is not None or path in OWN or path in FILES
-        if not ours and path not in ACTIONS and not path.startswith(STATIC):
+        known = ours or path in ACTIONS or path.startswith(STATIC)
+        request = Request(scope, receive, self._context)
+        if not known and not _wants_page(request):
             await self._api(scope, receive, send)
             return
-        request = Request(scope, receive, self._context)
         request.body_bytes_max = FORM_BYTES_MAX
         scope["path_template"] = found[0].path if found else path if ours else "/pages"
         reply = await self._reply(request, path, found)
@@ -79,8 +90,8 @@ class Dashboard:
             await self._context.access.check(request, None)  # host and origin
             if path.startswith(STATIC):
                 return _asset(path)
-            if path == LOGIN:
-                return await self._login(request)
+            if path in PATHS:
+                return await self._logins.answer(request, path)
             return await self._answer(request, path, found)
         except Unauthorized:
             return _away(request)
@@ -95,7 +106,7 @@ class Dashboard:
         self, request: Request, path: str, found: tuple[WebPage, dict[str, str]] | None
     ) -> Response[Any] | Stream | PassOn:
         await self._identify(request)
-        if request.method == "POST":
+        if request.method not in ("GET", "HEAD"):
             guarding.check_own_form(request)
         if path in FILES:
             page, give = FILES[path]
@@ -107,7 +118,8 @@ class Dashboard:
         if path == "/live":
             return self._live(request)
         if found is None:
-            raise nothing_at(path)
+            shown = path[:CHARACTERS_SHOWN]
+            raise NotFound(f"there is no page at {shown}: the overview leads to those that are")
         page, values = found
         view = self._view(request, page, values, request.query)
         names = request.headers.get(REGION)
@@ -123,6 +135,7 @@ class Dashboard:
             raise Unauthorized("log in first")
         request.headers["authorization"] = f"Bearer {session}"
         who = await self._context.access.identify(request)
+        await self._logins.check_person(request, who)
         tenant = unquote(given.get(guarding.cookie_name(request, guarding.TENANT), ""))
         if who.every_tenant and is_one_tenant(tenant):  # else the cookie is ignored
             request.headers["postroad-tenant"] = tenant
@@ -138,16 +151,15 @@ class Dashboard:
         return PageView(PageApi(self._api, request), self._jobs, request.who, path, given, values)
 
     async def _page(self, request: Request, page: WebPage, view: PageView) -> Response[bytes]:
-        shown = {
-            region.name: (await self._regions.get(page, region, view)).html
-            for region in page.regions
-        }
+        regions = {one.name: await self._regions.get(page, one, view) for one in page.regions}
+        shown = {name: one.html for name, one in regions.items()}
+        status = max((one.status for one in regions.values()), default=200)
         name = guarding.cookie_name(request, guarding.NOTICE)
         notice = unquote(guarding.cookies(request).get(name, ""))
-        frame = {**_frame(request), "view": view, "page": page, "notice": notice}
-        html = render(f"{page.name}/page.html", region=shown, **frame)
-        drop = {"set-cookie": guarding.cookie(request, guarding.NOTICE, "", 0)} if notice else {}
-        return Response(html.encode(), 200, drop, HTML)
+        more = {**frame(request), "view": view, "page": page, "notice": notice}
+        html = render(f"{page.name}/page.html", region=shown, **more)
+        drop = (guarding.cookie(request, guarding.NOTICE, "", 0),) if notice else ()
+        return Response(html.encode(), status, media_type=HTML, cookies=drop)
 
     async def _some(self, page: WebPage, view: PageView, names: list[str]) -> Response[bytes]:
         wanted = [region for region in page.regions if region.name in names]
@@ -164,7 +176,21 @@ class Dashboard:
         view = self._view(request, *found, inner.encode("latin-1", "replace"))
         seen = dict(pair.split(":", 1) for pair in query.get("seen", "").split(",") if ":" in pair)
         pieces = self._regions.watch(found[0], view, seen, partial(self._may_go_on, request))
-        return Stream(pieces, EVENTS)
+        return self._counted(request.who.token, Stream(pieces, EVENTS))
+
+    def _counted(self, session: str, stream: Stream) -> Stream:
+        """A stream, if the session has not too many. A browser shows no refusal of a stream, so one
+        is told in it."""
+        if self._watching[session] >= WATCHED_MAX:
+            return Stream(_full(), EVENTS)
+        self._watching[session] += 1
+
+        async def ended(_: int) -> None:
+            self._watching[session] -= 1
+            self._watching += Counter()  # forgets those without any
+
+        stream.ended = ended
+        return stream
 
     async def _may_go_on(self, request: Request) -> bool:
         try:
@@ -174,23 +200,24 @@ class Dashboard:
         return not self._context.stopping
 
     async def _act(self, request: Request, path: str) -> Response[Any]:
-        form = await _form(request)
+        form = await _form(request, path)
         if path == "/logout":
             api = PageApi(self._api, request)
             await api.do("/v1/logout", None)
-            gone = guarding.cookie(request, guarding.SESSION, "", 0)
-            return _go(LOGIN, {"set-cookie": gone, "clear-site-data": '"cache", "storage"'})
+            names = (guarding.SESSION, guarding.TENANT)
+            gone = [guarding.cookie(request, name, "", 0) for name in names]
+            return go(self._logins.after, *gone, clear=True)
         if path == "/tenant":
             chosen = form.one("tenant").strip()
             if chosen:
                 check_one_tenant(chosen)
                 await PageApi(self._api, request).check_tenant(chosen)
             kept = guarding.cookie(request, guarding.TENANT, chosen, SESSION_S if chosen else 0)
-            return _go("/", {"set-cookie": kept})
+            return go(_own_address(form.one("back"), "/"), kept)
         if path == "/theme":
             chosen = form.one("theme") if form.one("theme") in THEMES else ""
             kept = guarding.cookie(request, guarding.THEME, chosen, YEAR_S)
-            return _go(_own_address(form.one("back"), "/"), {"set-cookie": kept})
+            return go(_own_address(form.one("back"), "/"), kept)
         if path not in ACTIONS:
             raise nothing_at(path)
         page, act = ACTIONS[path]
@@ -202,38 +229,27 @@ class Dashboard:
             done, bad = ActionResult(error.problem.detail), True
         self._regions.forget()
         if done.page:
-            shown = {**_frame(request), "view": view, "page": page, "notice": "", "back": back}
+            shown = {**frame(request), "view": view, "page": page, "notice": "", "back": back}
             html = render(done.page, **(shown | done.shown))
             return Response(html.encode(), media_type=HTML)
         if FETCH in request.headers:
             return Response({"notice": done.notice, "bad": bad, "go": done.go})
         told = quote(("! " if bad else "") + done.notice[:1_000], safe="")
         kept = guarding.cookie(request, guarding.NOTICE, told, NOTICE_S)
-        return _go(done.go or back, {"set-cookie": kept})
-
-    async def _login(self, request: Request) -> Response[Any]:
-        if request.method == "POST":
-            guarding.check_own_form(request)
-            code = (await _form(request)).need("code")
-            for name in ("authorization", "postroad-tenant"):
-                request.headers.pop(name, None)
-            try:
-                made = await PageApi(self._api, request).post("/v1/sessions", {"code": code})
-            except ProblemAnswer as error:
-                told = error.problem
-                return _html(request, "login.html", told.status, code="", said=told.detail)
-            kept = guarding.cookie(request, guarding.SESSION, made["secret"], SESSION_S)
-            return _go("/", {"set-cookie": kept})
-        query = dict(read_query(request.query)) if request.query else {}
-        return _html(request, "login.html", 200, code=query.get("code", ""), said="")
+        return go(done.go or back, kept)
 
 
-async def _form(request: Request) -> Form:
-    text = (await request.body()).decode("latin-1")
-    try:
-        return Form(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS_MAX))
-    except ValueError:
-        raise BadRequest(f"a form has at most {FIELDS_MAX} fields: choose fewer") from None
+async def _form(request: Request, path: str) -> Form:
+    return await (read_upload(request) if path in UPLOADS else read_form(request, FIELDS_MAX))
+
+
+async def _full() -> AsyncIterator[bytes]:
+    yield b"event: full\ndata: {}\n\n"
+
+
+def _wants_page(request: Request) -> bool:
+    """Whether a browser asks for a page: what is not there is told on one."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
 def _asset(path: str) -> Response[Any]:
@@ -251,11 +267,7 @@ def _away(request: Request) -> Response[Any]:
         or EVENTS in request.headers.get("accept", "")
     ):
         return answer(Unauthorized("your session has ended: log in again"))
-    return _go(LOGIN, {})
-
-
-def _go(place: str, headers: dict[str, str]) -> Response[Any]:
-    return Response(b"", 303, {"location": place, **headers}, HTML)
+    return go(LOGIN)
 
 
 def _own_address(text: str, otherwise: str) -> str:
@@ -264,20 +276,7 @@ def _own_address(text: str, otherwise: str) -> str:
     return quote(text, safe="/:?&=%+,;@!$'()*~") if own and len(text) < 4_000 else otherwise
 
 
-def _frame(request: Request) -> dict[str, Any]:
-    """What all pages show."""
-    name = guarding.cookie_name(request, guarding.THEME)
-    chosen = guarding.cookies(request).get(name, "")
-    theme = chosen if chosen in THEMES else ""
-    return {"pages": PAGES, "theme": theme, "version": VERSION}
-
-
-def _html(request: Request, template: str, status: int, **shown: Any) -> Response[Any]:
-    html = render(template, **_frame(request), **shown)
-    return Response(html.encode(), status, media_type=HTML)
-
-
 def _failed(request: Request, told: Problem) -> Response[Any]:
     if FETCH in request.headers:
         return Response({"notice": told.detail, "bad": True, "go": ""}, told.status)
-    return _html(request, "failed.html", told.status, problem=told)
+    return html_page(request, "failed.html", told.status, problem=told)

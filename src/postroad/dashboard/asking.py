@@ -1,6 +1,6 @@
 """How pages ask: requests to the API of the same process, with the token of a session."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -44,6 +44,12 @@ class PageApi:
         """ProblemAnswer if there is no such tenant: its pages would look like an empty road."""
         _ = await self.get(f"/v1/tenants/{part(name)}")  # whether there is one
 
+    async def send(self, method: str, path: str, data: Mapping[str, object]) -> Any:
+        """Change something. What is sent with a DELETE stands in its query."""
+        if method == "DELETE":
+            return await self._ask(ApiRequest(method, path, data))
+        return await self._ask(ApiRequest(method, path, {}, msgspec.json.encode(data)))
+
     async def post(self, path: str, data: object) -> Any:
         """Do something."""
         return await self._ask(ApiRequest("POST", path, {}, msgspec.json.encode(data)))
@@ -52,14 +58,10 @@ class PageApi:
         """Do something whose answer is not shown; a refusal is raised."""
         _ = await self.post(path, data)  # a refusal is raised
 
-    async def post_csv(self, path: str, text: str, **query: object) -> Any:
-        """Import a file that came in a form."""
+    async def post_csv(self, path: str, sent: AsyncIterator[bytes], **query: object) -> Any:
+        """Import a file, in pieces as they come."""
         headers = {"content-type": "text/csv"}
-        return await self._ask(ApiRequest("POST", path, query, text.encode(), headers))
-
-    async def put(self, path: str, data: object) -> Any:
-        """Set something."""
-        return await self._ask(ApiRequest("PUT", path, {}, msgspec.json.encode(data)))
+        return await self._ask(ApiRequest("POST", path, query, b"", headers), sent=sent)
 
     async def change(self, path: str, data: object) -> None:
         """Change something, and leave the rest of it as it is."""
@@ -70,8 +72,11 @@ class PageApi:
         """End something."""
         return await self._ask(ApiRequest("DELETE", path, query))
 
-    async def follow(self, path: str, data: object, told: Callable[[Any], None]) -> None:
-        """Change many messages; `told` is called with each line about the progress."""
+    async def follow(
+        self, path: str, data: object, told: Callable[[Any], None], begin: Callable[[], None]
+    ) -> None:
+        """Change many messages: `begin` is called when that is allowed, then `told` with each line
+        about the progress."""
         headers = {"accept": NDJSON}
         asked = ApiRequest("POST", path, {}, msgspec.json.encode(data), headers)
 
@@ -79,11 +84,26 @@ class PageApi:
             for line in piece.splitlines():
                 told(msgspec.json.decode(line))
 
-        _ = await self._ask(asked, hear)  # it was heard
+        _ = await self._ask(asked, hear, begin)  # it was heard
 
-    async def _ask(self, asked: ApiRequest, heard: Callable[[bytes], None] | None = None) -> Any:
+    async def _ask(
+        self,
+        asked: ApiRequest,
+        heard: Callable[[bytes], None] | None = None,
+        begin: Callable[[], None] | None = None,
+        sent: AsyncIterator[bytes] | None = None,
+    ) -> Any:
         signed = msgspec.structs.replace(asked, headers={**self._headers, **asked.headers})
-        answer = await ask(self._app, signed, heard, client=self._client)
+        answer = await ask(self._app, signed, heard, begin=begin, sent=sent, client=self._client)
         if answer.status >= 400 and answer.headers["content-type"] == PROBLEM:
             raise ProblemAnswer(msgspec.json.decode(answer.content, type=Problem))
         return answer.json() if answer.content else None
+
+
+async def can_send_again(api: PageApi, message: str) -> bool:
+    """Whether the body of a finished message was kept; who may not see it is told too."""
+    try:
+        await api.do("/v1/messages:send-again", {"ids": [message], "dry_run": True})
+    except ProblemAnswer:
+        return False
+    return True

@@ -48,11 +48,11 @@ def cookie_name(request: Request, name: str) -> str:
     return f"{name}_{port}" if port.isdecimal() else name
 
 
-def cookie(request: Request, name: str, value: str, lasts_s: int) -> str:
+def cookie(request: Request, name: str, value: str, lasts_s: int, same_site: str = "Strict") -> str:
     """A `Set-Cookie`: for this site alone, and out of reach for scripts."""
     secure = "; Secure" if request.scheme == "https" else ""
     own = cookie_name(request, name)
-    return f"{own}={value}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}"
+    return f"{own}={value}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite={same_site}{secure}"
 
 
 def check_own_form(request: Request) -> None:

@@ -1,6 +1,7 @@
 """Changes of many messages that people ask for: each runs on by itself, and shows how far it is."""
 
-from collections import deque
+import asyncio
+from collections import OrderedDict, deque
 from typing import Any, Final
 
 from msgspec import Struct
@@ -10,7 +11,9 @@ from postroad.observe.tasks import Tasks
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 
-KEPT_MAX: Final = 50
+KEPT_MAX: Final = 20
+TENANTS_MAX: Final = 1_000
+"""So many of a tenant are remembered, of the tenants who asked last."""
 COUNTED: Final = ("count", "sent", "cancelled")
 
 
@@ -33,31 +36,56 @@ class PageJob(Struct):
 
 
 class PageJobs:
-    """Runs them, and remembers the last ones."""
+    """Runs them, and remembers the last ones of each tenant: nobody's many jobs hide another's."""
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._tasks = Tasks(log)
         self._clock = clock
-        self._jobs: deque[PageJob] = deque(maxlen=KEPT_MAX)
+        self._jobs: OrderedDict[str, deque[PageJob]] = OrderedDict()
 
     def of(self, tenant: str) -> list[PageJob]:
         """Those of a tenant, the newest first."""
-        return [job for job in self._jobs if job.tenant == tenant]
+        return list(self._jobs.get(tenant, ()))
 
-    def start(self, api: PageApi, job: PageJob, path: str, data: dict[str, Any]) -> None:
-        """Start one: the API is asked for it, and tells the progress."""
+    async def start(self, api: PageApi, job: PageJob, path: str, data: dict[str, Any]) -> None:
+        """Start one: the API is asked for it, and tells the progress. It is listed once the API has
+        allowed it; ProblemAnswer if it does not."""
         job.started_at_ms = self._clock.now_ms()
-        self._jobs.appendleft(job)
-        _ = self._tasks.start(self._run(api, job, path, data), "page job")  # it tells its end
+        allowed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        _ = self._tasks.start(self._run(api, job, path, data, allowed), "page job")  # tells its end
+        await allowed
 
-    async def _run(self, api: PageApi, job: PageJob, path: str, data: dict[str, Any]) -> None:
+    def _list(self, job: PageJob) -> None:
+        own = self._jobs.pop(job.tenant, None) or deque(maxlen=KEPT_MAX)
+        own.appendleft(job)
+        self._jobs[job.tenant] = own
+        while len(self._jobs) > TENANTS_MAX:
+            self._jobs.popitem(last=False)
+
+    async def _run(
+        self,
+        api: PageApi,
+        job: PageJob,
+        path: str,
+        data: dict[str, Any],
+        allowed: "asyncio.Future[None]",
+    ) -> None:
+        def begin() -> None:
+            self._list(job)
+            if not allowed.done():  # nobody waits any more if the browser is gone
+                allowed.set_result(None)
+
         def hear(line: Any) -> None:
             said = line["said"] or {}
             job.count = next((said[name] for name in COUNTED if name in said), job.count)
             job.problem = (line.get("problem") or {}).get("detail", "")
 
         try:
-            await api.follow(path, data, hear)
+            await api.follow(path, data, hear, begin)
         except ProblemAnswer as error:
-            job.problem = error.problem.detail
-        job.done = True
+            if not allowed.done():
+                allowed.set_exception(error)
+        finally:
+            job.done = True
+            if not allowed.done():
+                allowed.set_exception(RuntimeError("the job ended before it began"))

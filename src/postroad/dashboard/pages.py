@@ -7,6 +7,7 @@ from postroad.dashboard.paging import Act, Give, WebPage
 from postroad.dashboard.views import (
     access,
     campaigns,
+    credentials,
     dead,
     endpoints,
     lanes,
@@ -16,6 +17,7 @@ from postroad.dashboard.views import (
     messages,
     overview,
     queues,
+    suppressions,
     system,
     timetables,
 )
@@ -33,6 +35,9 @@ PAGES: Final[tuple[WebPage, ...]] = (
     endpoints.ONE,
     campaigns.PAGE,
     campaigns.ONE,
+    credentials.PAGE,
+    credentials.ONE,
+    suppressions.PAGE,
     timetables.PAGE,
     timetables.ONE,
     mailboxes.PAGE,
@@ -41,8 +46,11 @@ PAGES: Final[tuple[WebPage, ...]] = (
     system.PAGE,
 )
 """In the order of the menu. A new page is a file in views/ and a folder of templates."""
+UPLOADS: Final[frozenset[str]] = frozenset(path for page in PAGES for path in page.uploads)
 ACTIONS: Final[dict[str, tuple[WebPage, Act]]] = {
-    path: (page, act) for page in PAGES for path, act in page.actions.items()
+    path: (page, act)
+    for page in PAGES
+    for path, act in (*page.actions.items(), *page.uploads.items())
 }
 FILES: Final[dict[str, tuple[WebPage, Give]]] = {
     path: (page, give) for page in PAGES for path, give in page.files.items()

@@ -1,5 +1,6 @@
 """What a page is: regions that are loaded and shown, and actions of its forms."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -10,10 +11,13 @@ from postroad.api.problems import BadRequest, problem
 from postroad.api.request import Response
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
+from postroad.dashboard.multipart import FormFile
 from postroad.dashboard.passing import PassOn
 from postroad.model.tokens import Caller, Scope
 
 DIGITS_MAX: Final = 12
+TYPED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(?:\.\d{1,6})?)?", re.ASCII)
+"""What a browser gives for a time."""
 
 
 class PageView(Struct, frozen=True):
@@ -47,6 +51,10 @@ class PageView(Struct, frozen=True):
 Load = Callable[[PageView], Awaitable[dict[str, Any]]]
 
 
+FRESH_S: Final = 1.0
+"""A region is rendered at most so often, however many look at it."""
+
+
 class Region(Struct, frozen=True):
     """A part of a page that is kept fresh. Its template has the name of the page and its own:
     `queues/table.html`."""
@@ -55,6 +63,7 @@ class Region(Struct, frozen=True):
     load: Load
     personal: bool = False
     """Whether it differs between people with the same rights."""
+    fresh_s: float = FRESH_S
 
 
 class ActionResult(Struct, frozen=True):
@@ -70,8 +79,15 @@ class ActionResult(Struct, frozen=True):
 class Form:
     """The fields of a form that was sent."""
 
-    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+    def __init__(self, pairs: list[tuple[str, str]], file: FormFile | None = None) -> None:
         self._pairs = pairs
+        self._file = file
+
+    def file(self) -> FormFile:
+        """The file that comes with it; a refusal if none was chosen."""
+        if self._file is None or not self._file.name:
+            raise refusal("no file was chosen: choose one, then send the form")
+        return self._file
 
     def one(self, name: str, default: str = "") -> str:
         """A field; the default if it is missing."""
@@ -99,6 +115,22 @@ class Form:
         return {name: value for name in names if (value := self.one(name))}
 
 
+def chosen_filters(names: tuple[str, ...], given: dict[str, str]) -> dict[str, str]:
+    """The filters that are set, as the API takes them."""
+    found = {name: given[name].strip() for name in names if given.get(name, "").strip()}
+    for name in ("since", "until"):
+        if name in found:
+            found[name] = with_zone(found[name])
+    return found
+
+
+def with_zone(text: str) -> str:
+    """A time of a form as the API takes it. What a browser gives has no zone, and no seconds where
+    these are zero: it is in UTC."""
+    found = TYPED.fullmatch(text)
+    return f"{text}{'' if found[1] else ':00'}Z" if found else text
+
+
 def refusal(text: str) -> ProblemAnswer:
     """What is raised when a field cannot be read: told in place, as the API's refusals are."""
     return ProblemAnswer(problem(BadRequest(text)))
@@ -120,8 +152,12 @@ class WebPage(Struct, frozen=True):
     title: str
     regions: tuple[Region, ...] = ()
     actions: Mapping[str, Act] = {}
+    uploads: Mapping[str, Act] = {}
+    """Those of its actions whose forms have a file."""
     files: Mapping[str, Give] = {}
     """What is fetched or sent beside the page, by path."""
     group: str = ""
     """The heading under which it stands in the menu; empty: it is not there."""
+    key: str = ""
+    """The letter that goes to it, after `g`: another one for each page of the menu."""
     scope: Scope = Scope.read

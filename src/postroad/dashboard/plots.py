@@ -19,7 +19,9 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
 GOOD: Final = ("delivered",)
-SOFT: Final = ("later", "quota", "unreachable", "unknown")
+SOFT: Final = ("later", "quota", "unreachable", "unknown", "setup")
+ALONE: Final = 8
+"""How wide a value is drawn that has no neighbour: less can hardly be seen."""
 LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000)
 
 
@@ -132,7 +134,7 @@ def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
     top = max(1_024, 1 << max(known, default=1).bit_length())
     late = [slot.late for slot in shown if slot.late]
     half, most = median_and_p99(tuple(map(sum, zip(*late, strict=True))))
-    said = f"half within {took(half)}, 99 % within {took(most)}"
+    said = f"half in {took(half)}, 99 % in {took(most)}"
     rows = [
         (_at(slot.at_ms), [took(value) for value in pair])
         for slot, pair in zip(shown, pairs, strict=True)
@@ -153,17 +155,19 @@ def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
     )
 
 
-def _path(values: Sequence[int | None], top: int) -> str:
+def _path(values: list[int | None], top: int) -> str:
     """A line through values, broken where there is none; one alone is a short stroke."""
     step, path, pen = (WIDE - LEFT) / max(1, len(values)), "", "M"
     for n, value in enumerate(values):
         if value is None:
             pen = "M"
             continue
-        start = LEFT + (n + (0.25 if pen == "M" else 0.75)) * step
-        path += f"{pen}{start:.1f} {_log_y(value, top)}"
+        alone = pen == "M" and values[n + 1 : n + 2] in ([], [None])
+        half = max(step * 0.25, ALONE / 2 if alone else 0)
+        middle = LEFT + (n + 0.5) * step
+        path += f"{pen}{middle - half if pen == 'M' else middle + half:.1f} {_log_y(value, top)}"
         if pen == "M":
-            path += f"h{step * 0.5:.1f}"
+            path += f"h{half * 2:.1f}"
         pen = "L"
     return path
 

@@ -15,9 +15,7 @@ from postroad.dashboard.paging import PageView, Region, WebPage
 from postroad.dashboard.rendering import render
 from postroad.ports.clock import Clock
 
-FRESH_S: Final = 1.0
-"""A region is rendered at most so often, however many look at it."""
-SHARE: Final = 20
+SHARE: Final = 100
 """One that took long to render is left alone for so many times as long, but not for longer than
 this:"""
 STALE_S: Final = 10.0
@@ -31,6 +29,8 @@ class Rendered(Struct):
 
     lock: asyncio.Lock
     html: Markup = Markup()
+    status: int = 200
+    """What a page is answered with that has it: as the API answered."""
     tag: str = ""
     until_s: float = 0.0
 
@@ -41,6 +41,7 @@ class Regions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: OrderedDict[object, Rendered] = OrderedDict()
+        self._changes = 0
 
     async def get(self, page: WebPage, region: Region, view: PageView) -> Rendered:
         """A region as it is now, or was a moment ago."""
@@ -57,20 +58,25 @@ class Regions:
         return kept
 
     async def _render(self, kept: Rendered, page: WebPage, region: Region, view: PageView) -> None:
-        start_s, share = self._clock.steady_s(), SHARE
+        start_s, share, kept.status = self._clock.steady_s(), SHARE, 200
+        changes = self._changes
         try:
             shown = await region.load(view)
             html = render(f"{page.name}/{region.name}.html", view=view, page=page, **shown)
         except ProblemAnswer as error:
             html, share = render("problem.html", problem=error.problem), 0
+            kept.status = error.problem.status
         took_s = self._clock.steady_s() - start_s
         kept.tag = sha256(html.encode()).hexdigest()[:16]
         kept.html = Markup('<section data-region="{}" data-tag="{}" class="region">{}</section>')
         kept.html = kept.html.format(region.name, kept.tag, Markup(html))  # noqa: S704 - of a template
-        kept.until_s = self._clock.steady_s() + min(STALE_S, max(FRESH_S, took_s * share))
+        kept.until_s = self._clock.steady_s() + min(STALE_S, max(region.fresh_s, took_s * share))
+        if changes != self._changes:  # meanwhile: it may show what was before
+            kept.until_s = 0.0
 
     def forget(self) -> None:
         """Render everything anew: something was changed here."""
+        self._changes += 1
         for kept in self._kept.values():
             kept.until_s = 0.0
 
@@ -84,7 +90,7 @@ class Regions:
         """Tell which regions are stale, for as long as somebody looks and `may`. `seen` has the
         tags of those that are shown."""
         told_s = self._clock.steady_s()
-        yield b"retry: 2000\n\n: here\n\n"
+        yield b"retry: 2000\nevent: live\ndata: {}\n\n"
         while await may():
             stale = []
             for region in page.regions:

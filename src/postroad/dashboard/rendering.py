@@ -6,9 +6,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from postroad.model.facts import COUNTED_MAX
+from postroad.model.states import DeadReason, State
+from postroad.model.suppression import Reason
 from postroad.model.wording import duration_text
 
 ROOM: Final = "postroad.dashboard"
@@ -27,10 +31,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(
-        count=count, moment=moment, took=took, lasts=lasts, cut=cut, words=words, plural=plural
-    )
+    shown = (count, upto, moment, took, lasts, cut, words, plural, coded)
+    made.filters.update({each.__name__: each for each in shown})
     made.globals["asset"] = asset
+    made.globals["states"] = [each.value for each in State]
+    made.globals["dead_reasons"] = [each.value for each in DeadReason]
+    made.globals["suppression_reasons"] = [each.value for each in Reason]
     return made
 
 
@@ -67,6 +73,11 @@ def count(number: float | None) -> str:
     return f"{int(number):,}".replace(",", THIN)
 
 
+def upto(number: int) -> str:
+    """A count of messages that ends at a number, as explanations and lists have them."""
+    return f"{count(number)}+" if number >= COUNTED_MAX else count(number)
+
+
 def moment(at_ms: int | None) -> Markup:
     """A time: in UTC as it stands here, and as time ago or to go where scripts run."""
     if not at_ms:
@@ -83,7 +94,7 @@ def took(ms: float | None) -> str:
         return "–"
     if ms < 1_000:
         return f"{ms:.0f} ms"
-    return f"{ms / 1_000:.1f} s" if ms < 60_000 else duration_text(int(ms))
+    return f"{ms / 1_000:.1f}".removesuffix(".0") + " s" if ms < 60_000 else duration_text(int(ms))
 
 
 def lasts(ms: int | None) -> str:
@@ -101,6 +112,24 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def coded(text: str) -> Markup:
+    """A sentence in which `what is typed` stands between backticks."""
+    parts = [escape(each) for each in text.split("`")]
+    shown = [Markup("<code>{}</code>").format(each) for each in parts[1::2]]
+    parts[1::2] = shown
+    return Markup("").join(parts)
+
+
+def pretty(value: object) -> str:
+    """JSON on several lines."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
 def plural(number: int, one: str, many: str = "") -> str:
     """A figure with its noun."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def plural_upto(number: int, one: str) -> str:
+    """All messages of a kind, whose count ends at a number, with their noun."""
+    return f"all {one}s ({count(number)} or more)" if number >= COUNTED_MAX else plural(number, one)

@@ -5,35 +5,47 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
-from rich.console import Console
-
-from postroad.demo.journey import DemoRun, run
-from postroad.demo.screen import DemoScreen, summary
+from postroad.demo.journey import DemoRun, Show, run
+from postroad.demo.lines import PlainScreen, say, summary
 from postroad.demo.tally import tally
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 when nothing was lost, 1 when something was."""
     asked = parse(arguments)
-    console = Console(highlight=False)
     if asked.file is not None:
-        return travel(console, asked, asked.file)
+        return travel(asked, asked.file)
     with tempfile.TemporaryDirectory(prefix="postroad-demo-") as folder:
-        return travel(console, asked, Path(folder) / "road.db")
+        return travel(asked, Path(folder) / "road.db")
 
 
-def travel(console: Console, asked: argparse.Namespace, path: Path) -> int:
+def travel(asked: argparse.Namespace, path: Path) -> int:
     """Run, then count."""
     demo = DemoRun(asked.messages, path, asked.speed)
-    with DemoScreen(console, demo.speed, plain=asked.plain or not console.is_terminal) as screen:
-        accepted = asyncio.run(run(demo, screen.show))
+    with screen_of(asked) as show:
+        accepted = asyncio.run(run(demo, show))
     count = tally(path, accepted)
-    console.print(summary(count))
-    console.print(count.line(), soft_wrap=True)
+    say(summary(count))
+    say(count.line())
     return 1 if count.lost else 0
+
+
+@contextmanager
+def screen_of(asked: argparse.Namespace) -> Iterator[Show]:
+    """A live picture on a terminal, if the library that draws it is installed; else lines."""
+    if not asked.plain and sys.stdout.isatty() and find_spec("rich"):
+        from postroad.demo.screen import LiveScreen
+
+        with LiveScreen(asked.speed) as live:
+            yield live.show
+        return
+    with PlainScreen(asked.speed) as lines:
+        yield lines.show
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -62,7 +74,7 @@ def whole(text: str) -> int:
 
 
 def factor(text: str) -> float:
-    """How much faster than life."""
+    """Return how many times faster than real time the demo runs."""
     try:
         number = float(text)
     except ValueError:

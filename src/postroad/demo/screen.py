@@ -1,4 +1,4 @@
-"""What the demo shows: a live picture on a terminal, plain lines elsewhere, and the summary."""
+"""What the demo shows on a terminal: a live picture."""
 
 from collections import deque
 from typing import Final, Self
@@ -9,12 +9,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from postroad.demo.lines import heading_line
 from postroad.demo.recipients import LADDER
-from postroad.demo.tally import DemoCounts
 from postroad.demo.watch import LaneSnapshot, RoadSnapshot, news, short, spell
 
 NEWS_LINES: Final = LADDER.retries + 1
-PLAIN_EVERY_S: Final = 2.0
 OUTCOMES: Final = (
     ("delivered", "green"),
     ("failed", "yellow"),
@@ -26,40 +25,29 @@ OUTCOMES: Final = (
 )
 
 
-class DemoScreen:
+class LiveScreen:
     """Shows snapshots of the road as they come."""
 
-    def __init__(self, console: Console, speed: float, *, plain: bool) -> None:
-        self._console = console
+    def __init__(self, speed: float, console: Console | None = None) -> None:
         self._speed = speed
-        self._live = None if plain else Live(console=console, auto_refresh=False, transient=True)
+        console = console or Console(highlight=False)
+        self._live = Live(console=console, auto_refresh=False, transient=True)
         self._news: deque[Text] = deque(maxlen=NEWS_LINES)
         self._last: RoadSnapshot | None = None
-        self._said_s = -PLAIN_EVERY_S * speed
 
     def __enter__(self) -> Self:
-        if self._live is None:
-            self._console.print(heading(self._speed), soft_wrap=True)
-        else:
-            self._live.start()
+        self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
+        self._live.stop()
 
     def show(self, snapshot: RoadSnapshot) -> None:
         """Show one snapshot."""
         for line in news(self._last, snapshot) if self._last else ():
             self._news.append(_clocked(snapshot, line))
-            if self._live is None:
-                self._console.print(self._news[-1], soft_wrap=True)
         self._last = snapshot
-        if self._live is not None:
-            self._live.update(self.picture(snapshot), refresh=True)
-        elif snapshot.since_start_s - self._said_s >= PLAIN_EVERY_S * self._speed:
-            self._said_s = snapshot.since_start_s
-            self._console.print(_clocked(snapshot, plain_line(snapshot)), soft_wrap=True)
+        self._live.update(self.picture(snapshot), refresh=True)
 
     def picture(self, snapshot: RoadSnapshot) -> RenderableType:
         """The whole live view."""
@@ -80,14 +68,9 @@ class DemoScreen:
 
 def heading(speed: float) -> Text:
     """What is going on here, and what is not as in life."""
-    *delays, last = [LADDER.delay_ms(level) // 1000 for level in range(1, LADDER.retries + 1)]
-    shortened = f"{', '.join(map(str, delays))} and {last} s"
-    return Text.assemble(
-        ("Postroad", "bold"),
-        f", time × {speed:g}, retries shortened to {shortened}",
-        no_wrap=True,
-        overflow="ellipsis",
-    )
+    text = Text(heading_line(speed), no_wrap=True, overflow="ellipsis")
+    text.stylize("bold", 0, len("Postroad"))
+    return text
 
 
 def progress(snapshot: RoadSnapshot) -> Group:
@@ -143,8 +126,8 @@ def lane_state(lane: LaneSnapshot, now_ms: int) -> Text:
 
 
 def levels(snapshot: RoadSnapshot) -> Table:
-    """How many messages wait at each retry level."""
-    table = _table("Level")
+    """How many messages wait after so many failures, each for its next try."""
+    table = _table("Fails")
     table.add_column("waiting", justify="right")
     table.add_column("")
     most = max(16, *snapshot.levels.values(), 0)
@@ -161,27 +144,5 @@ def _table(first: str, *, expand: bool = False) -> Table:
     return table
 
 
-def plain_line(snapshot: RoadSnapshot) -> str:
-    """The live view in one line."""
-    return (
-        f"{snapshot.accepted} of {snapshot.to_send} accepted, {snapshot.delivered} delivered, "
-        f"{snapshot.dead} dead, {snapshot.waiting} waiting"
-    )
-
-
 def _clocked(snapshot: RoadSnapshot, line: str) -> Text:
     return Text.assemble((f"{spell(snapshot.since_start_s):>5}  ", "dim"), line)
-
-
-def summary(count: DemoCounts) -> Text:
-    """What came of it all, read from the reopened file."""
-    tries = sum(tries for _, _, tries in count.climbs)
-    climbs = ", ".join(f"{delivered} at level {level}" for level, delivered, _ in count.climbs)
-    lines = [f"By the reopened file: {count.delivered} delivered in {tries} tries: {climbs}."]
-    lines += [
-        f"Dead: {death.count} for {short(death.queue)}, {death.reason}: {death.error}."
-        for death in count.deaths
-    ]
-    if count.waiting:
-        lines.append(f"Still waiting, not lost: {count.waiting}.")
-    return Text("\n".join(["", *lines, ""]))

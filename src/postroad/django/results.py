@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
+from django.utils import timezone
 
 from postroad import sync
 from postroad.django.running import load_task
@@ -40,7 +41,7 @@ def read_result(road: sync.Postroad, alias: str, number: str) -> Any:
         told = road.explain(number)
         body = msgspec.json.decode(road.messages.body(number).body)
         task = load_task(body["task"])
-    except (*NOT_THERE, LookupError, TypeError, msgspec.DecodeError) as error:
+    except (*NOT_THERE, LookupError, TypeError, ValueError) as error:
         raise TaskResultDoesNotExist(f"{number}: {error}") from error
     if not told.queue.startswith(PREFIX) or (end.state == State.delivered and not end.kept):
         raise TaskResultDoesNotExist(number)
@@ -51,6 +52,9 @@ def read_result(road: sync.Postroad, alias: str, number: str) -> Any:
 
 def _result(task: Any, body: dict[str, Any], told: Explanation, end: JobEnd) -> Any:
     starts = [each.started_at_ms for each in told.tries if each.started_at_ms]
+    if end.state == State.sending:  # its start is recorded with its end: it has run by then
+        now_ms = int(timezone.now().timestamp() * 1000)
+        starts.append(end.progress.at_ms if end.progress else now_ms)
     result = TaskResult(
         task=task,
         id=told.id,

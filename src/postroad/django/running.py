@@ -21,8 +21,10 @@ from postroad.django.tasks import (
     task_finished,
     task_started,
 )
-from postroad.model.errors import Reject
+from postroad.model.bodies import encode_body
+from postroad.model.errors import BadBody, Reject
 from postroad.transports.job import Message
+from postroad.transports.job_result import RESULT_BYTES_MAX
 
 RUNNING_S: Final = 0.5
 """A task that runs for so long is RUNNING; of shorter ones nobody is told, which costs nothing."""
@@ -55,7 +57,7 @@ def _run(message: Message[dict[str, Any]]) -> Any:
     task_started.send(sender=sender, task_result=result)
     context = (TaskContext(task_result=result),) if task.takes_context else ()
     try:
-        value = task.call(*context, *result.args, **result.kwargs)
+        value = _kept(task, task.call(*context, *result.args, **result.kwargs))
     except Exception as error:
         result.errors.append(task_error(error))
         _end(result, TaskResultStatus.FAILED)
@@ -65,6 +67,29 @@ def _run(message: Message[dict[str, Any]]) -> Any:
     _end(result, TaskResultStatus.SUCCESSFUL)
     task_finished.send(sender=sender, task_result=result)
     return value
+
+
+def _kept(task: Any, value: Any) -> Any:
+    """What a task returned, if it can be kept, where results are."""
+    if not task.get_backend().supports_get_result:
+        return value
+    try:
+        written = encode_body(value)
+    except BadBody as error:
+        why = str(error).removeprefix("the body ").split(": send plain data")[0]
+        raise _unkept(task, why, "return plain data") from None
+    if len(written) > RESULT_BYTES_MAX:
+        why = f"has {len(written)} bytes, the limit is {RESULT_BYTES_MAX}"
+        raise _unkept(task, why, "store it elsewhere and return a reference to it")
+    return value
+
+
+def _unkept(task: Any, why: str, do: str) -> Reject:
+    """Done again, the task would return the same."""
+    return Reject(
+        f"BadResult: what the task {task.module_path} returned {why}: {do}, or keep no results, "
+        f'with "result_ttl": 0 in the OPTIONS of TASKS[{task.backend!r}]'
+    )
 
 
 def load_task(path: str) -> Any:

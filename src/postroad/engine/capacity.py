@@ -54,14 +54,25 @@ class Capacity:
         self._company_ms = -COMPANY_MS
         """Who started something last and when, and when that was somebody else than before."""
 
+    @property
+    def in_company(self) -> bool:
+        """Whether several tenants have started something lately."""
+        return self._latest_ms - self._company_ms < COMPANY_MS
+
     def left(self, tenant: str) -> int:
         """How many more of a tenant may start, if nothing else limits them."""
         mine = self._by_tenant[tenant]
         return share(self._limits.in_flight_max, self.taken - mine) - mine
 
+    def left_in(self, pool: str) -> int:
+        """How many more of a pool may start, if nothing else limits them."""
+        if pool not in self._pool_max:
+            return self._limits.in_flight_max  # tenants together may have more than that
+        return self._pool_max[pool] - self._by_pool[pool]
+
     def left_unproven(self, tenant: str) -> int:
         """How many more of its lanes that have not answered may be in flight."""
-        if self._latest_ms - self._company_ms >= COMPANY_MS:
+        if not self.in_company:
             return self._limits.in_flight_max
         return max(1, self._limits.in_flight_max // UNPROVEN) - self._unproven[tenant]
 
@@ -78,7 +89,7 @@ class Capacity:
         return half_free and self._by_level[tenant, level] < self._limits.level_workers
 
     def take(self, level: int, pool: str, tenant: str) -> None:
-        """One starts."""
+        """Count a send that starts."""
         self._count(level, pool, tenant, 1)
 
     def note_start(self, tenant: str, now_ms: int) -> None:

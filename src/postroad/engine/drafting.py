@@ -15,7 +15,7 @@ from postroad.model.hours import ZONE, check_zone
 from postroad.model.near_names import nearest
 from postroad.model.replacing import shaped
 from postroad.model.states import NEVER
-from postroad.model.texts import checked
+from postroad.model.texts import checked, kind_of
 
 HEADERS_BYTES_MAX: Final = 16 << 10
 PLAIN: Final = (str, str, int)
@@ -94,7 +94,7 @@ def _check_types(send: Send) -> None:
     if isinstance(priority, bool) or not isinstance(priority, int):
         raise BadInput(f"priority={send.priority!r}: give a whole number")
     if not isinstance(send.headers or {}, Mapping):
-        raise BadInput(f"headers= is a {type(send.headers).__name__}: give a dict of texts")
+        raise BadInput(f"headers= is {kind_of(send.headers)}: give a dict of texts")
     for header in (send.headers or {}).items():
         if not all(isinstance(text, str) for text in header):
             name, kind = header[0], type(header[1]).__name__  # the value may be a password

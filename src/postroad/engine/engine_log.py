@@ -15,7 +15,7 @@ from postroad.model.ids import to_text
 from postroad.model.record import WORKER_LOST, LostWorker, Record, Result
 from postroad.model.states import DeadReason
 from postroad.model.wording import duration_text, moment, public_name
-from postroad.observe.gathering import EventGathering, Tell
+from postroad.observe.gathering import EventGathering, FirstTimes, Tell
 from postroad.observe.tasks import Tasks
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -40,6 +40,8 @@ class EngineLog:
         self._store = store
         self.log = log
         self._gathering = EventGathering(store.clock)
+        self._held = FirstTimes(store.clock)
+        """Queues that their handlers hold: one may be held every second, for days."""
         self._tasks = Tasks(log)
 
     async def close(self) -> None:
@@ -116,13 +118,15 @@ class EngineLog:
 
     def _block(self, queue: Queue, old: Block | None, new: Block | None) -> None:
         if new is None:
-            if old is not None:
+            if old is not None and old.kind is not BlockKind.handler:
                 held = duration_text(self._store.clock.now_ms() - old.since_ms)
                 was = {"after": old.kind}
                 facts = partial(_queue_facts, queue, held=held)
                 self._gathering.add(self.log.info, "queue goes on", was, facts)
         elif old is not None and old.kind is new.kind:
             return  # others that were in flight were answered alike
+        elif new.kind is BlockKind.handler and not self._held.is_first(queue.id):
+            return  # it was told within the hour; the queue's own page says why it waits
         elif new.kind is BlockKind.disabled:
             facts = partial(_queue_facts, queue, reason=new.reason[:ERROR_MAX])
             self._gathering.add(self.log.warning, "queue disabled", {}, facts)

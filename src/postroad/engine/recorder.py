@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from postroad.engine.attempt_effects import AttemptEffects
 from postroad.engine.engine_log import EngineLog, has_news
 from postroad.engine.lane_worker import LaneWorker
+from postroad.model.block import BlockKind
 from postroad.model.decide import Move
 from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.model.errors import StoreError, is_about_store
@@ -25,6 +26,9 @@ LATER, UNSTARTED = -1, 40
 """In place of a lateness (the power of two above it, in ms): a later try; and no try at all: its
 start, 0, is more than 2^40 ms before it was due."""
 NAMES_MAX = 10_000
+GATHER_S, GATHER = 0.004, 16
+"""While results come one by one, a batch begins no sooner than so long after the last one, unless
+so many wait: a commit for each took half of what the engine did for a message (decision 144)."""
 
 
 class Recorder:
@@ -55,6 +59,10 @@ class Recorder:
         self._work = asyncio.Event()
         self._empty = asyncio.Event()
         self._empty.set()
+        self._begun_s = 0.0
+        """When the last batch began."""
+        self._gathers = False
+        self._gathered = asyncio.Event()
         self.unrecorded = 0
 
     def put(self, lane: LaneWorker, effects: AttemptEffects) -> None:
@@ -64,6 +72,8 @@ class Recorder:
             self._work.set()
         self._waiting.append((lane, effects))
         self.unrecorded += 1
+        if self._gathers and (effects.result.order_group or len(self._waiting) >= GATHER):
+            self._gathered.set()
 
     async def settled(self) -> None:
         """Wait until all that was handed over is written."""
@@ -77,7 +87,23 @@ class Recorder:
                 self._work.clear()
                 self._empty.set()
                 continue
+            await self._gather()
             await self._write(self._next())
+
+    async def _gather(self) -> None:
+        """Let the first of many results wait for those that come right after it. One whose lane has
+        nothing else in flight waits for nothing, and none does whose order group waits for it."""
+        clock, waiting = self._store.clock, self._waiting
+        wait_s = self._begun_s + GATHER_S - clock.steady_s()
+        comes_more = waiting[-1][0].in_flight and len(waiting) < GATHER
+        if wait_s > 0 and comes_more and not any(one.result.order_group for _, one in waiting):
+            self._gathers = True
+            self._gathered.clear()
+            timer = clock.later(max(1, round(wait_s * 1000)), self._gathered.set)
+            await self._gathered.wait()
+            timer.cancel()
+            self._gathers = False
+        self._begun_s = clock.steady_s()
 
     def _next(self) -> list[tuple[LaneWorker, AttemptEffects]]:
         size = self._limits.record_batch
@@ -170,12 +196,18 @@ class Recorder:
             if late < UNSTARTED:
                 figures.add(self._name(queue, batch), kind, late, count)
         if any(kind is not Kind.delivered for _, kind, _ in alike):
-            dead = [one.result.message.queue for _, one in batch if one.result.move is Move.die]
-            for queue, count in Counter(dead).items():
-                figures.add_dead(self._name(queue, batch), count)
+            self._count_troubles(batch)
         if self.endpoints.queues:
             results = [effects.result for _, effects in batch]
             self.endpoints.add(results, self._store.clock.now_ms())
+
+    def _count_troubles(self, batch: list[tuple[LaneWorker, AttemptEffects]]) -> None:
+        dead = [one.result.message.queue for _, one in batch if one.result.move is Move.die]
+        for queue, count in Counter(dead).items():
+            self._figures.add_dead(self._name(queue, batch), count)
+        unmade = [one.result.message.queue for _, one in batch if _lacked_setup(one)]
+        for queue, count in Counter(unmade).items():
+            self._figures.add_setup(self._name(queue, batch), count)
 
     def _name(self, queue: int, batch: list[tuple[LaneWorker, AttemptEffects]]) -> Name:
         name = self._names.get(queue)
@@ -190,6 +222,14 @@ class Recorder:
             name = (key.tenant, f"{key.transport}:{key.server}", named)
             self._names[queue] = name
         return name
+
+
+def _lacked_setup(effects: AttemptEffects) -> bool:
+    """Whether a try counts that was not made, because something is missing on our side."""
+    block = effects.queue.block if effects.queue else None
+    result = effects.result
+    ours = block is not None and block.kind is BlockKind.setup and result.kind is Kind.quota
+    return ours and result.started_ms > 0
 
 
 def _losers(

@@ -30,7 +30,8 @@ from postroad.ports.events import EventStore
 from postroad.ports.log import Log
 from postroad.ports.replays import ReplayStore
 
-LOOK: Final = "go on with a replay"
+LOOK: Final = "look for replays"
+GO_ON: Final = "go on with a replay"
 RETRY_S: Final = 5.0
 FULL_S: Final = 10.0
 IDLE_S: Final = 3_600.0
@@ -170,10 +171,11 @@ class ReplayWorker:
         try:
             self._admit(job.tenant)
             await self._slice(job, now_ms)
+            self._log.store_works(GO_ON)
         except TenantFull:
             return FULL_S
         except StoreError as error:  # others have their turn all the same
-            self._log.store_failed(LOOK, error)
+            self._log.store_failed(GO_ON, error)
             return RETRY_S
         except Stopped as stopped:
             await self._stop(job, *stopped.args)

@@ -15,16 +15,23 @@ from postroad.engine.attempt_effects import AttemptEffects, AttemptTimes
 from postroad.engine.delivery_attempt import AttemptDeps, DeliveryAttempt
 from postroad.engine.lane_worker import LaneWorker
 from postroad.engine.suspect_isolation import SuspectIsolation
+from postroad.engine.turnstile import Turnstile
 from postroad.engine.waiting_lanes import WaitingLanes
 from postroad.model.entities import Message
 from postroad.model.ids import to_text
-from postroad.model.outcome import Kind
+from postroad.model.outcome import Kind, Outcome
 from postroad.ports.clock import Chance
 from postroad.ports.rules import AnswerRules
 from postroad.ports.transport import BEAT
 
 YIELD_AFTER: Final = 64
-"""A runner whose handlers never wait lets others run after so many messages."""
+YIELD_S: Final = 0.001
+"""A runner whose handlers never wait lets others run after so many messages, or after so long. By
+messages alone, 16 lanes whose handlers compute for 1 ms kept the loop from the bell for a second,
+and a second process got no lane meanwhile (decision 135)."""
+KEEP_S: Final = 0.01
+"""While others wait for its place a lane keeps it for so long, then goes to the end of their line:
+handed over after each message of a millisecond, a place cost two tasks a message (decision 144)."""
 STAND_BY: Final = 8
 """Free runners beside the line of claimed lanes: they take up lanes while other runners wait."""
 
@@ -62,17 +69,24 @@ class Runners:
         self._rules = rules
         self._ended = ended
         self._after = after
+        self._latest: asyncio.Task[None] | None = None
+        """The runner that went on last."""
         self._starting: set[LaneWorker] = set()
         self._line: deque[LaneWorker] = deque()
         """Lanes that came with a claim, for the next runner that is free."""
         self._standing_by = 0
         self._isolation = SuspectIsolation()
+        self._turnstile = Turnstile(deps.capacity, lambda: deps.store.is_read_by_thread)
 
     def start(self, worker: LaneWorker, now_ms: int) -> bool:
         """Start one more runner for the lane, unless one is about to start; whether one comes."""
         if worker in self._starting:
             return True
         if not self._may_have(worker, now_ms):
+            return False
+        in_place = worker.open_messages.in_place.waiting  # else it would be woken for them again
+        if not (in_place or self.waiting.has_place(worker)):
+            self.waiting.add(worker)
             return False
         self._starting.add(worker)
         self._new_task(worker)
@@ -162,39 +176,62 @@ class Runners:
         count = 0
         # The end of one is the start of the next: the clock is read once a message.
         now_ms, now_s = clock.now_ms(), clock.steady_s()
+        begun_s = yielded_s = now_s
         while (message := self._next(worker, admission, now_ms, now_s)) is not None:
             started_ms, started_s = now_ms, now_s
             _ = self.start(worker, started_ms)  # where none may start, a later change asks again
+            self._latest = task
             try:
                 attempt = DeliveryAttempt(deps, worker, message, started_ms)
                 outcome = await attempt.run(task, started_s)
+                now_ms, now_s = clock.now_ms(), clock.steady_s()
+                took_s = now_s - started_s
+                if not self._turnstile.is_open(took_s):
+                    await self._turnstile.wait(worker.lane.key.tenant)
+                    now_ms, now_s = clock.now_ms(), clock.steady_s()
             finally:
                 admission.ended(message)
             if outcome is not None and outcome.kind is not Kind.delivered:
                 lane = worker.lane
                 outcome = await self._rules.apply(lane.key, lane.id, message, outcome)
-            now_ms, now_s = clock.now_ms(), clock.steady_s()
+                now_ms, now_s = clock.now_ms(), clock.steady_s()
             if outcome is not None:
-                if self._capacity.reduced_pools and outcome.answered:
-                    self._backoff.succeeded(worker)
-                worker.answered = outcome.answered
-                times = AttemptTimes(started_ms, round((now_s - started_s) * 1000))
-                effects = worker.done(message, outcome, times, now_ms, self._chance.random())
-                if self._logs_attempts:
-                    self._log_attempt(effects)
-                deps.put(worker, effects)
+                times = AttemptTimes(started_ms, round(took_s * 1000))
+                self._decide(worker, message, outcome, times, now_ms)
             count += 1
-            if self.waiting and self.waiting.any_may_start():
+            if self._latest is not task:
+                yielded_s = now_s  # others went on while this one waited
+            kept = now_s - begun_s < KEEP_S
+            if not kept and self.waiting and self.waiting.any_may_start():
                 # Others have waited for this place: this lane goes to the end of its line.
                 self.waiting.allow_handovers()
                 self.waiting.add(worker)
                 break
-            if count % YIELD_AFTER == 0:
+            if count % YIELD_AFTER == 0 or now_s - yielded_s >= YIELD_S:
+                if worker in self._starting:
+                    break  # the runner that is about to start goes on
                 await clock.sleep(0)
                 now_ms, now_s = clock.now_ms(), clock.steady_s()
+                yielded_s = now_s
         if self.waiting:
             self.waiting.hand_over(lambda other: self.start(other, now_ms))
         self._after(worker)
+
+    def _decide(
+        self,
+        worker: LaneWorker,
+        message: Message,
+        outcome: Outcome,
+        times: AttemptTimes,
+        now_ms: int,
+    ) -> None:
+        if self._capacity.reduced_pools and outcome.answered:
+            self._backoff.succeeded(worker)
+        worker.answered = outcome.answered
+        effects = worker.done(message, outcome, times, now_ms, self._chance.random())
+        if self._logs_attempts:
+            self._log_attempt(effects)
+        self._deps.put(worker, effects)
 
     def _next(
         self, worker: LaneWorker, admission: Admission, now_ms: int, now_s: float

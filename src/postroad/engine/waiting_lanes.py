@@ -5,8 +5,8 @@ from collections.abc import Callable
 from postroad.engine.capacity import Capacity
 from postroad.engine.lane_worker import LaneWorker
 
-Line = tuple[str, bool]
-"""A tenant, and whether its lanes have not answered yet."""
+Line = tuple[str, str, bool]
+"""A tenant and a pool, and whether these lanes have not answered yet."""
 
 
 def is_unproven(worker: LaneWorker) -> bool:
@@ -15,8 +15,9 @@ def is_unproven(worker: LaneWorker) -> bool:
 
 
 class WaitingLanes:
-    """Each tenant's lanes wait in lines of their own, those that have not answered yet apart: one
-    with hundreds that may not go on does not hold up others that may. Lines take turns."""
+    """The lanes of each tenant and pool wait in lines of their own, those that have not answered
+    yet apart: hundreds that may not go on do not hold up others that may, and a handler whose calls
+    are all taken has none of its lanes ask. Lines take turns."""
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
@@ -29,8 +30,12 @@ class WaitingLanes:
 
     def add(self, worker: LaneWorker) -> None:
         """One more waits, at the end of its line unless it is there."""
-        line = (worker.lane.key.tenant, is_unproven(worker))
+        line = (worker.lane.key.tenant, worker.lane.key.pool, is_unproven(worker))
         self._lines.setdefault(line, {}).setdefault(worker)
+
+    def has_place(self, worker: LaneWorker) -> bool:
+        """Whether there is capacity for a first attempt of a lane, which all others need too."""
+        return self._capacity.admits(0, worker.lane.key.pool, worker.lane.key.tenant)
 
     def any_may_start(self) -> bool:
         """Whether there is capacity for one of those who wait."""
@@ -61,8 +66,8 @@ class WaitingLanes:
                 left -= start(worker)
 
     def _left(self, line: Line) -> int:
-        tenant, unproven = line
-        left = self._capacity.left(tenant)
+        tenant, pool, unproven = line
+        left = min(self._capacity.left(tenant), self._capacity.left_in(pool))
         return min(left, self._capacity.left_unproven(tenant)) if unproven else left
 
     def _first(self, line: Line) -> LaneWorker | None:

@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict
 from typing import Final
 
 from postroad.model.mailbox import HubLimits
+from postroad.model.networks import Proxies, network
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 
@@ -15,6 +16,8 @@ store and the API. With few in all, three of four are kept back."""
 MINUTE_S: Final = 60.0
 NETWORKS_MAX: Final = 10_000
 """Networks whose wrong tokens are remembered."""
+PROXIES: Final = "proxies"
+"""The network of all proxies that are believed: it has no limit of its own."""
 
 
 def connections_possible() -> int:
@@ -29,10 +32,13 @@ class HubConnectionLimits:
     """Counts connections and wrong tokens by network. Refusals are logged once a minute, with their
     number."""
 
-    def __init__(self, limits: HubLimits, clock: Clock, log: Log) -> None:
+    def __init__(
+        self, limits: HubLimits, clock: Clock, log: Log, proxies: Proxies | None = None
+    ) -> None:
         self._limits = limits
         self._clock = clock
         self._log = log
+        self._proxies = proxies or Proxies()
         self.by_network: Counter[str] = Counter()
         self.total = 0
         self._most = limits.connections_max or connections_possible()
@@ -40,6 +46,14 @@ class HubConnectionLimits:
         """Since when, and how many."""
         self._told_s: dict[str, float] = {}
         self._refused: Counter[str] = Counter()
+
+    def source(self, address: str) -> str:
+        """Return the network that a connection from this address counts for."""
+        return PROXIES if self._proxies.has(address) else network(address)
+
+    def client(self, proxy: str, forwarded: str) -> str:
+        """Return the network that a request through a proxy comes from."""
+        return network(self._proxies.client(proxy, forwarded))
 
     def enter(self, name: str) -> int:
         """Count a connection from this network. Returns 0, or the HTTP status that refuses it. It
@@ -49,7 +63,7 @@ class HubConnectionLimits:
         if self.total > self._most:
             self._tell("the hub is full", name, most=self._most)
             return 503
-        if self.by_network[name] > self._limits.address_connections_max:
+        if name != PROXIES and self.by_network[name] > self._limits.address_connections_max:
             self._tell("too many hub connections from one address", name)
             return 429
         return 429 if self.is_guessing(name) else 0

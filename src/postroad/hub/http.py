@@ -13,6 +13,7 @@ from postroad.hub.deadlines import ConnectionDeadlines, CountWrongTokens
 from postroad.hub.frames import message
 from postroad.hub.pump import Hub
 from postroad.hub.state import LongPoll
+from postroad.model.cors import Cors
 from postroad.model.mailbox import (
     DENIED,
     Answer,
@@ -42,18 +43,27 @@ STATUS: Final = {
 FAILED: Final = {408: "too_slow", 413: RefusalCode.too_large, 429: RefusalCode.too_many}
 """Words for what ends a connection."""
 PROBLEM: Final = "application/problem+json"
+TOO_MANY_WRONG: Final = "too many wrong tokens from your address: wait a minute"
+METHODS: Final = "DELETE, GET, OPTIONS, POST"
+NO_PAGES: Final = Cors(())
 
 
 class HttpProtocol(asyncio.Protocol):
     """One HTTP/1.1 connection. It serves one request after the other."""
 
     def __init__(
-        self, hub: Hub, commands: Commands, deadlines: ConnectionDeadlines, wrong: CountWrongTokens
+        self,
+        hub: Hub,
+        commands: Commands,
+        deadlines: ConnectionDeadlines,
+        wrong: CountWrongTokens,
+        cors: Cors = NO_PAGES,
     ) -> None:
         self._hub = hub
         self._commands = commands
         self._deadlines = deadlines
         self._wrong = wrong
+        self._cors = cors
         self._wire = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES_MAX)
         self._request: h11.Request | None = None
         self._body = bytearray()
@@ -84,12 +94,12 @@ class HttpProtocol(asyncio.Protocol):
         """Read a piece of a request."""
         self._ahead = self._ahead + len(data) if self._busy or self._full else 0
         if self._ahead > self._hub.limits.body_bytes_max:
-            self._fail(429, "wait for the answer before you ask for more")
+            self.fail(429, "wait for the answer before you ask for more")
             return
         try:
             self._wire.receive_data(data)
         except h11.RemoteProtocolError as error:
-            self._fail(error.error_status_hint, str(error))
+            self.fail(error.error_status_hint, str(error))
         else:
             self._go_on()
 
@@ -117,7 +127,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._wire.their_state is h11.IDLE and not self._wire.trailing_data[0]:
             self._close()  # between two requests: nobody waits for a word
             return
-        self._fail(408, "the request took too long")
+        self.fail(408, "the request took too long")
 
     def _read(self) -> None:
         while not self._busy and not self._full and self._transport is not None:
@@ -127,7 +137,7 @@ class HttpProtocol(asyncio.Protocol):
             if isinstance(event, h11.Request):
                 self._request, self._body, self._pieces = event, bytearray(), 0
                 if _is_double(event):
-                    self._fail(400, "a length and chunks as well: which of them counts?")
+                    self.fail(400, "a length and chunks as well: which of them counts?")
                     return
             elif isinstance(event, h11.Data):
                 self._body += event.data
@@ -137,7 +147,7 @@ class HttpProtocol(asyncio.Protocol):
             elif isinstance(event, h11.EndOfMessage) and self._request is not None:
                 self._busy = True
                 self._deadlines.set_deadline(self, None)
-                self._serve(self._request, bytes(self._body))
+                self.serve(self._request, bytes(self._body))
             elif isinstance(event, h11.ConnectionClosed):
                 self._close()
                 return
@@ -155,17 +165,20 @@ class HttpProtocol(asyncio.Protocol):
     def _is_too_large(self) -> bool:
         limits = self._hub.limits
         if len(self._body) > limits.body_bytes_max:
-            self._fail(413, f"a body has {limits.body_bytes_max} bytes at most")
+            self.fail(413, f"a body has {limits.body_bytes_max} bytes at most")
         elif self._pieces > limits.pieces_max:
-            self._fail(413, f"a body comes in {limits.pieces_max} chunks at most")
+            self.fail(413, f"a body comes in {limits.pieces_max} chunks at most")
         return self._transport is None
 
-    def _serve(self, request: h11.Request, body: bytes) -> None:
+    def serve(self, request: h11.Request, body: bytes) -> None:
+        """Answer a request."""
         path, _, query = request.target.decode("ascii", "replace").partition("?")
-        headers = {name.decode(): value.decode("latin-1") for name, value in request.headers}
+        headers = _headers(request)
         match [unquote(part) for part in path.split("/")], request.method:
             case ["", "healthz"], b"GET":
                 self._reply(200, {"status": "ok"})
+            case _, b"OPTIONS":
+                self._reply(204, None, **self._cors.preflight(headers, METHODS))
             case ["", "v1", "mailboxes", box, *_], _ if not _is_name(box):
                 self._refuse(DENIED)
             case ["", "v1", "mailboxes", box, "messages"], b"POST":
@@ -232,21 +245,23 @@ class HttpProtocol(asyncio.Protocol):
 
     def _refuse(self, refused: Refused) -> None:
         if refused.code is RefusalCode.denied and self._wrong(1):
-            self._fail(429, "too many wrong tokens from your address: wait a minute")
+            self.fail(429, TOO_MANY_WRONG)
             return
         self._problem(STATUS.get(refused.code, 400), refused.code, refused.text)
 
     def _problem(self, status: int, code: str, text: str) -> None:
         self._reply(status, problem(status, code, text), PROBLEM)
 
-    def _reply(self, status: int, content: object, media_type: str = "application/json") -> None:
+    def _reply(
+        self, status: int, content: object, media_type: str = "application/json", **more: str
+    ) -> None:
         if self._transport is None:
             return
         payload = b"" if content is None else msgspec.json.encode(content)
-        headers = [("content-type", media_type), ("content-length", str(len(payload)))]
-        if status == 204:
-            headers = []
-        self._say(h11.Response(status_code=status, headers=headers), payload)
+        headers = self._cors.headers(self._origin()) | more
+        if status != 204:
+            headers |= {"content-type": media_type, "content-length": str(len(payload))}
+        self._say(h11.Response(status_code=status, headers=[*headers.items()]), payload)
         self._busy = False
         if self._wire.our_state is h11.MUST_CLOSE:
             self._close()
@@ -257,12 +272,15 @@ class HttpProtocol(asyncio.Protocol):
         if self._wire.trailing_data[0]:
             asyncio.get_running_loop().call_soon(self._go_on)
 
+    def _origin(self) -> str | None:
+        return None if self._request is None else _headers(self._request).get("origin")
+
     def _go_on(self) -> None:
         """Handle what has arrived."""
         try:
             self._read()
         except h11.RemoteProtocolError as error:
-            self._fail(error.error_status_hint, str(error))
+            self.fail(error.error_status_hint, str(error))
 
     def _say(self, head: h11.Response, payload: bytes) -> None:
         events: list[Any] = [head, h11.Data(data=payload), h11.EndOfMessage()]
@@ -270,15 +288,15 @@ class HttpProtocol(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(b"".join(parts))
 
-    def _fail(self, status: int, text: str) -> None:
+    def fail(self, status: int, text: str) -> None:
         """Answer with an error if an answer is still possible, and close."""
         if self._transport is None:
             return
         if self._wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             payload = msgspec.json.encode(problem(status, FAILED.get(status, "malformed"), text))
-            headers = [("content-type", PROBLEM), ("content-length", str(len(payload)))]
-            headers.append(("connection", "close"))
-            self._say(h11.Response(status_code=status, headers=headers), payload)
+            headers = {"content-type": PROBLEM, "content-length": str(len(payload))}
+            headers |= {"connection": "close", **self._cors.headers(self._origin())}
+            self._say(h11.Response(status_code=status, headers=[*headers.items()]), payload)
         self._close()
 
     def _close(self) -> None:
@@ -303,6 +321,10 @@ def _is_double(request: h11.Request) -> bool:
     other."""
     names = {name for name, _ in request.headers}
     return b"content-length" in names and b"transfer-encoding" in names
+
+
+def _headers(request: h11.Request) -> dict[str, str]:
+    return {name.decode(): value.decode("latin-1") for name, value in request.headers}
 
 
 def _token(headers: dict[str, str]) -> str:

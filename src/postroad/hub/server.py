@@ -8,24 +8,27 @@ import ssl
 from functools import partial
 from typing import Any, Final, cast
 
+import h11
 from picows import WSAutoPingStrategy, WSUpgradeRequest, WSUpgradeResponse
 from picows import WSUpgradeResponseWithListener as Upgrade
 from picows.picows import WSProtocol  # type: ignore[attr-defined]
 
 from postroad.hub.access import HubTokens
 from postroad.hub.commands import Commands
-from postroad.hub.connection_limits import HubConnectionLimits
+from postroad.hub.connection_limits import PROXIES, HubConnectionLimits
 from postroad.hub.deadlines import HasDeadline
 from postroad.hub.frames import JSON, MSGPACK, Codec
-from postroad.hub.http import HEAD_BYTES_MAX, HttpProtocol
+from postroad.hub.http import HEAD_BYTES_MAX, TOO_MANY_WRONG, HttpProtocol
 from postroad.hub.pump import TICK_MS, Hub
 from postroad.hub.socket import WebSocketSession
 from postroad.hub.tls_listener import BACKLOG, TlsListener
-from postroad.model.networks import network
+from postroad.model.cors import Cors
+from postroad.model.networks import Proxies
 from postroad.ports.clock import Timer
 
 UPGRADE: Final = re.compile(rb"\r\nupgrade:[ \t]*websocket")
 HEAD_END: Final = b"\r\n\r\n"
+FORWARDED: Final = "X-Forwarded-For"
 LATE_AT_ONCE: Final = 25
 MORE_MS: Final = 5
 """So many are hung up on in one turn of the loop, some 20 µs each."""
@@ -52,9 +55,18 @@ ENDINGS: Final = {
 class HubServer:
     """Listens, and knows the open connections."""
 
-    def __init__(self, hub: Hub, keys: HubTokens | None = None) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        keys: HubTokens | None = None,
+        origins: tuple[str, ...] = (),
+        proxies: tuple[str, ...] = (),
+    ) -> None:
         self.hub = hub
-        self.connection_limits = HubConnectionLimits(hub.limits, hub.clock, hub.log)
+        self.cors = Cors(origins)
+        self.connection_limits = HubConnectionLimits(
+            hub.limits, hub.clock, hub.log, Proxies(proxies)
+        )
         self.open_transports: set[asyncio.Transport] = set()
         self.address = ""
         """Where it listens, as a number."""
@@ -135,6 +147,8 @@ class HubServer:
 
     def upgrade(self, undecided: "UndecidedConnection", request: WSUpgradeRequest) -> Upgrade:
         """Choose a subprotocol that both sides know; JSON when none is named."""
+        if refused := undecided.belongs_to(", ".join(request.headers.getall(FORWARDED, ()))):
+            return Upgrade(WSUpgradeResponse.create_error_response(refused), None)
         named = request.headers.get("Sec-WebSocket-Protocol", "")
         offered = [name.strip() for name in named.split(",") if name.strip()]
         chosen = next((name for name in offered if name in self._codecs), None)
@@ -186,8 +200,9 @@ class UndecidedConnection(asyncio.Protocol):
 
     def __init__(self, server: HubServer, counted: str = "") -> None:
         self._server = server
-        self._network = counted
-        """Where it comes from, if that was counted before."""
+        self._network = self._source = counted
+        """Where it comes from, if that was counted before; and whose wrong tokens are counted."""
+        self._peer = ""
         self._head = bytearray()
         self._transport: asyncio.Transport | None = None
 
@@ -197,9 +212,9 @@ class UndecidedConnection(asyncio.Protocol):
         server = self._server
         server.open_transports.add(self._transport)
         self._counted = self._transport
+        self._peer = (transport.get_extra_info("peername") or ("nowhere",))[0]
         if not self._network:
-            peer = transport.get_extra_info("peername")
-            self._network = network(peer[0]) if peer else "nowhere"
+            self._network = self._source = server.connection_limits.source(self._peer)
             if refused := server.connection_limits.enter(self._network):
                 self._end(refused)
                 return
@@ -236,9 +251,28 @@ class UndecidedConnection(asyncio.Protocol):
         """The head did not arrive in time."""
         self._end(408)
 
+    def belongs_to(self, forwarded: str) -> int:
+        """Count a WebSocket through a proxy for the client that the proxy names. Returns 0, or the
+        HTTP status that refuses it."""
+        if self._network != PROXIES:
+            return 0
+        limits = self._server.connection_limits
+        limits.leave(self._network)
+        self._network = self._source = limits.client(self._peer, forwarded)
+        return limits.enter(self._network)
+
+    def asks_for(self, forwarded: str) -> bool:
+        """Note for whom a proxy makes its next request: a proxy's connection serves many clients.
+        True when that one has sent too many wrong tokens."""
+        if self._network != PROXIES:
+            return False
+        limits = self._server.connection_limits
+        self._source = limits.client(self._peer, forwarded)
+        return limits.is_guessing(self._source)
+
     def wrong(self, count: int) -> bool:
         """Count wrong tokens; True when the connection is to be closed for them."""
-        return self._server.connection_limits.wrong(self._network, count)
+        return self._server.connection_limits.wrong(self._source, count)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """The connection ended."""
@@ -259,8 +293,16 @@ class HttpConnection(HttpProtocol):
     """An HTTP connection, which reports its end to the connection that it began as."""
 
     def __init__(self, undecided: UndecidedConnection, server: HubServer) -> None:
-        super().__init__(server.hub, server.commands, server, undecided.wrong)
+        super().__init__(server.hub, server.commands, server, undecided.wrong, server.cors)
         self._undecided = undecided
+
+    def serve(self, request: h11.Request, body: bytes) -> None:
+        """Answer a request, for the client that a proxy names."""
+        given = [value for name, value in request.headers if name == FORWARDED.lower().encode()]
+        if self._undecided.asks_for(b", ".join(given).decode("latin-1")):
+            self.fail(429, TOO_MANY_WRONG)
+        else:
+            super().serve(request, body)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection ended."""

@@ -29,6 +29,10 @@ class ListenOptions(Struct, frozen=True):
     limits: HubLimits = HubLimits()
     any_port: bool = False
     tls: ssl.SSLContext | None = None
+    origins: tuple[str, ...] = ()
+    """Sites whose pages may use it by plain HTTP."""
+    proxies: tuple[str, ...] = ()
+    """Whose `X-Forwarded-For` is believed."""
 
 
 class HubService:
@@ -36,7 +40,7 @@ class HubService:
 
     def __init__(self, store: Mailboxes, clock: Clock, log: Log, where: ListenOptions) -> None:
         self.hub = Hub(store, clock, log, where.limits)
-        self._server = HubServer(self.hub, where.keys)
+        self._server = HubServer(self.hub, where.keys, where.origins, where.proxies)
         self._where = where
         self.port = 0
 

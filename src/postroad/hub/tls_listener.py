@@ -9,7 +9,6 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from postroad.hub.connection_limits import HubConnectionLimits
-from postroad.model.networks import network
 from postroad.ports.clock import Clock
 
 REST_S: Final = 1.0
@@ -80,7 +79,7 @@ class TlsListener:
             except OSError:
                 await self._clock.sleep(REST_S)
                 continue
-            name = network(peer[0])
+            name = self._connection_limits.source(peer[0])
             if self._connection_limits.enter(name):
                 self._connection_limits.leave(name)
                 came.close()

@@ -16,6 +16,7 @@ from postroad.model.texts import (
     QueueName,
     SecretText,
     checked,
+    kind_of,
 )
 
 HIDDEN: Final = "(…)"
@@ -92,7 +93,7 @@ def check_lengths(given: Secretive) -> None:
         if isinstance(value, bool) and name == "in_body":
             continue
         if not isinstance(value, str):
-            raise BadInput(f"{name} is a {type(value).__name__}: give a text")
+            raise BadInput(f"{name} is {kind_of(value)}: give a text")
         if not value and name in NEEDED:
             raise BadInput(f"{name} is empty: give one")
         _ = checked(name, value, LENGTHS.get(name, SECRET_MAX))  # whether it is short enough

@@ -113,6 +113,8 @@ class BatchStatus(Struct, frozen=True):
     ended_at_ms: int
     sent: str
     parent: str = ""
+    next: str = ""
+    """The batch that followed it, if one did: the next step of a chain."""
     sentence: str = ""
     """How it stands, for people."""
 
@@ -120,6 +122,11 @@ class BatchStatus(Struct, frozen=True):
     def pending(self) -> int:
         """How many members have not ended."""
         return self.total - self.delivered - self.dead - self.cancelled
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it is sent any more."""
+        return self.state in (BatchState.ended, BatchState.skipped)
 
 
 def batch_sentence(status: BatchStatus, now_ms: int) -> str:

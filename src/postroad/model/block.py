@@ -105,7 +105,7 @@ def _kind(outcome: Outcome) -> BlockKind:
         return BlockKind.rule
     if outcome.kind is Kind.quota and outcome.hold is not None:
         return BlockKind.handler
-    if outcome.kind is Kind.quota and not outcome.answered:
+    if outcome.lacks_setup:
         return BlockKind.setup
     return BlockKind(outcome.kind)
 

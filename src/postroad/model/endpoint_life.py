@@ -62,6 +62,10 @@ class EndpointRules(Struct, frozen=True):
             _ = read_limit(self.drain)  # whether it is one
 
 
+class EndpointDisabled(BadInput):
+    """Nothing is sent to the endpoint, so it cannot be tested. Enable it first."""
+
+
 class LifeEvent(StrEnum):
     """Operational events about endpoints."""
 

@@ -20,6 +20,10 @@ MARK: Final = b'{"postroad-event":"evt_'
 MARKED: Final = len(MARK) + 13
 """Up to the end of the event's id."""
 ENCODE: Final = msgspec.json.Encoder().encode
+TEST_HEADER: Final = "postroad-test"
+"""The header of a test event's message."""
+TEST_CHANNEL: Final = "postroad.test"
+"""The channel of test events: each is for one endpoint, and none other ever gets it."""
 KEY_TTL_MS: Final = 24 * 3_600_000
 
 

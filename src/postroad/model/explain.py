@@ -92,7 +92,8 @@ class LaneBrief(Struct, frozen=True):
 
 
 class QueueExplanation(Struct, frozen=True):
-    """The explanation of a queue: what waits and what is held by level, and its limits."""
+    """The explanation of a queue: what waits and what is held by level, each counted up to 10,000,
+    and its limits."""
 
     tenant: str
     queue: str
@@ -113,7 +114,8 @@ class QueueExplanation(Struct, frozen=True):
 
 
 class LaneExplanation(Struct, frozen=True):
-    """The explanation of a lane: what waits and what is held by level, and its owner."""
+    """The explanation of a lane: what waits and what is held by level, each counted up to 10,000,
+    and its owner."""
 
     lane: LaneBrief
     tenant: str

@@ -10,6 +10,19 @@ from postroad.model.mail_report import NotedReport
 from postroad.model.states import DeadReason, State
 from postroad.model.tries import Try
 
+COUNTED_MAX: Final = 10_000
+"""Explanations count the messages of each retry level up to so many."""
+
+
+class StoreFacts(Struct, frozen=True):
+    """What a store is, and how large."""
+
+    product: str
+    """With its version: `SQLite 3.51.3`."""
+    layout: int
+    """The version of its tables."""
+    size_bytes: int
+
 
 class Owner(Struct, frozen=True):
     """The process that serves a lane, and when it was last heard from."""

@@ -19,8 +19,9 @@ class Hold(Struct, frozen=True, gc=False):
     after_ms: int
 
     def end_ms(self, now_ms: int) -> int:
-        """Return when it ends, if it begins now."""
-        return max(self.until_ms or now_ms + self.after_ms, now_ms + SHORTEST_MS)
+        """Return when it ends, if it begins now: after a century at the latest."""
+        end_ms = self.until_ms or now_ms + self.after_ms
+        return min(max(end_ms, now_ms + SHORTEST_MS), now_ms + CENTURY_S * 1000)
 
 
 def hold_until(until: object, who: str) -> Hold:

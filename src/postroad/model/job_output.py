@@ -21,7 +21,6 @@ class RunningOutput(Struct, frozen=True):
     """The latest progress of a job that has not ended, and how many of its tries are recorded."""
 
     id: int
-    tenant: str
     queue: str
     attempts: int
     body: bytes

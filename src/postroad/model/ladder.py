@@ -58,6 +58,10 @@ def check_ladder(ladder: object) -> Ladder:
     """Return the ladder; BadInput when it cannot be used."""
     if not isinstance(ladder, Ladder):
         raise BadInput(f"ladder={ladder!r}: give Steps(…) or Exponential(…)")
+    if isinstance(ladder, Steps) and not isinstance(ladder.delays_ms, tuple | list):
+        raise BadInput(
+            f"ladder: delays_ms={ladder.delays_ms!r}: give a tuple of milliseconds, as (1000, 5000)"
+        )
     waits_ms = ladder.delays_ms if isinstance(ladder, Steps) else (ladder.base_ms, ladder.cap_ms)
     if (
         ladder.retries not in RETRIES

@@ -38,6 +38,8 @@ class Tuning(Struct, metaclass=NamesChecked, frozen=True):
     keep_bodies_ms: int = 0
     """How long the bodies of delivered messages are kept, unless their queue says so: the setting
     keep_bodies."""
+    queue_unused_ms: int = 30 * 86_400_000
+    """How long an empty queue is kept that nobody uses and that has no settings."""
     windows: dict[str, int] = {}
     """Sends in flight on one lane of a transport that says so, by its name."""
     audit_max: int = 1_000_000
@@ -59,8 +61,6 @@ class Limits(Tuning, frozen=True):
     """How long the dead set keeps a message."""
     dead_max: int = 100_000
     """How many messages the dead set keeps; the longest dead go first."""
-    queue_unused_ms: int = 30 * 86_400_000
-    """How long an empty queue is kept that nobody uses and that has no settings."""
     audit_ms: int = 365 * 86_400_000
     """How long the audit log keeps a line."""
 

@@ -1,13 +1,13 @@
 """Which endpoints of a tenant get an event: compiled once for each version of the set."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 
 from postroad.model.endpoint import EndpointEntry, EndpointSet, EndpointSpec
 from postroad.model.entities import order_group_of
-from postroad.model.event import EventTarget
+from postroad.model.event import TEST_CHANNEL, EventTarget
 from postroad.model.filters import Test, compiled
 
 SPEC = msgspec.json.Decoder(EndpointSpec)
@@ -40,9 +40,11 @@ class Matcher:
         self, type_name: str, channels: frozenset[str], body: Callable[[], object], now_ms: int
     ) -> tuple[EventTarget, ...]:
         """The endpoints that get an event, in order of id. Its body is asked for only if a filter
-        needs it."""
+        needs it. Test events have been sent to theirs."""
+        if TEST_CHANNEL in channels:
+            return ()
         found: dict[int, EventTarget] = {}
-        for pattern in _patterns(type_name):
+        for pattern in patterns(type_name):
             for one in self._by_type.get(pattern, ()):
                 if one.channels and one.channels.isdisjoint(channels):
                     continue
@@ -53,14 +55,24 @@ class Matcher:
         return tuple(found[number] for number in sorted(found))
 
 
+def target_of(entry: EndpointEntry) -> EventTarget:
+    """Where the messages of an endpoint go."""
+    return EventTarget(entry.row.queue, entry.lane, order_group_of(entry.policy, ""))
+
+
 def _candidate(entry: EndpointEntry, spec: EndpointSpec) -> Candidate:
-    row = entry.row
-    target = EventTarget(row.queue, entry.lane, order_group_of(entry.policy, ""))
+    row, target = entry.row, target_of(entry)
     test = None if spec.filter is None else compiled(spec.filter)
     return Candidate(row.id, target, frozenset(spec.channels), test, row.expires_at_ms)
 
 
-def _patterns(name: str) -> Iterator[str]:
+def unknown_types(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Those of an endpoint's types that fit none of these event types."""
+    fitting = {pattern for name in known for pattern in patterns(name)}
+    return tuple(each for each in wanted if each not in fitting)
+
+
+def patterns(name: str) -> Iterator[str]:
     """The patterns that match a type: itself, `order.*` for `order.paid`, and `*`."""
     yield name
     yield "*"

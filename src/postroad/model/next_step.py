@@ -31,6 +31,7 @@ HELD: Final = "held"
 ENDPOINT: Final = "endpoint"
 BEING_DELETED: Final = "deleting"
 LEASED: Final = "leased"
+ROAD_HELD: Final = "road_held"
 
 
 class BlockScope(StrEnum):
@@ -233,8 +234,9 @@ def is_feed(lane: LaneState | None) -> bool:
 
 WAITS_FOR: Final[dict[str, str]] = {
     BlockKind.paused: "it waits until somebody resumes what is paused",
-    ENDPOINT: "it is held until its endpoint is enabled",
+    ENDPOINT: "it is held until its endpoint is enabled, for as long as the endpoint's rules say",
     BEING_DELETED: "it is cancelled with its endpoint, which is being deleted",
+    ROAD_HELD: "nothing of this road runs until `postroad store release`",
     BlockKind.disabled: "it is disabled until somebody unblocks the queue",
     BlockKind.exhausted_head: "its ladder is spent, and it holds its order group until somebody "
     "replays or cancels it",

@@ -67,6 +67,11 @@ class Outcome(Struct, frozen=True, gc=False):
     hold: Hold | None = None
     """With `quota` the queue, with `later` the message and its order key: held until then."""
 
+    @property
+    def lacks_setup(self) -> bool:
+        """Whether nothing was sent, because something is missing on our side."""
+        return self.kind is Kind.quota and not self.answered
+
     def __post_init__(self) -> None:
         # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
         if self.error:

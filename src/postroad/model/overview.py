@@ -1,10 +1,23 @@
 """The state of the whole road: queues, lanes, and what waits where."""
 
+from typing import Final
+
 from msgspec import Struct
 
 from postroad.model.circuit import Circuit
 from postroad.model.facts import Owner
-from postroad.model.states import State
+from postroad.model.states import NEVER, State
+
+
+class PageOf(Struct, frozen=True):
+    """What a page of queues or lanes is of: all, or those in trouble; and how far messages are
+    counted, for each retry level."""
+
+    trouble: bool = False
+    most: int = NEVER
+
+
+WHOLE_PAGE: Final = PageOf()
 
 
 class QueueRow(Struct, frozen=True):
@@ -66,6 +79,10 @@ class Overview(Struct, frozen=True):
     paused_queues: int
     uncertain_recipients: int = 0
     """Recipients of campaigns of whom nobody knows whether they were sent to."""
+    disabled_endpoints: int = 0
+    """Their queues are not among those that somebody paused."""
+    whole: bool = True
+    """Whether all were counted; else there are at least so many."""
 
     def count(self, state: State) -> int:
         """Count the messages of a state."""

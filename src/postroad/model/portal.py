@@ -19,7 +19,7 @@ class PortalRight(StrEnum):
     """What a link allows beside looking."""
 
     endpoints = "endpoints"
-    """Create, change, enable, disable and delete endpoints."""
+    """Create, change, enable, disable, test and delete endpoints."""
     secrets = "secrets"
     """Rotate the secrets of endpoints."""
     send_again = "send_again"
@@ -42,7 +42,9 @@ LOOKING: Final = (
 )
 """The operations of the API that every link allows."""
 OPERATIONS: Final = {
-    PortalRight.endpoints: ("endpoint_create", "endpoint_change", "endpoint_delete"),
+    PortalRight.endpoints: (
+        *("endpoint_create", "endpoint_change", "endpoint_delete", "endpoint_test"),
+    ),
     PortalRight.secrets: ("endpoint_rotate",),
     PortalRight.send_again: ("send_again", "endpoint_recover"),
     PortalRight.bodies: ("message_body",),

@@ -12,11 +12,14 @@ LATE_BUCKETS: Final = 24
 """Bucket n counts tries that began less than 2^n ms after they were due; the last one the rest:
 those that were more than 70 min late."""
 KINDS: Final = tuple(Kind)
-DEAD: Final = len(KINDS)
+SETUP: Final = len(KINDS)
+DEAD: Final = SETUP + 1
 LATE: Final = DEAD + 1
 WIDTH: Final = LATE + LATE_BUCKETS
-"""The counts of a row: tries by outcome, messages that died, first tries by lateness."""
-COLUMNS: Final = (*map(str, KINDS), "dead", *(f"late{n}" for n in range(LATE_BUCKETS)))
+"""The counts of a row: tries by outcome, those that were not made because something is missing on
+our side, messages that died, first tries by lateness."""
+TRIES: Final = (*map(str, KINDS), "setup")
+COLUMNS: Final = (*TRIES, "dead", *(f"late{n}" for n in range(LATE_BUCKETS)))
 """Their names in the store."""
 OTHER: Final = "other"
 """The family, and the queue, of all that a full bucket had no place for."""
@@ -78,7 +81,8 @@ class Point(Struct, frozen=True):
     at_ms: int
     name: str
     tries: dict[str, int]
-    """By outcome; outcomes that did not occur are left out."""
+    """By outcome; outcomes that did not occur are left out. `setup`: nothing was sent, because
+    something is missing on our side."""
     dead: int
     """Messages that died after a try."""
     late: tuple[int, ...]
@@ -114,7 +118,7 @@ class Total(Struct, frozen=True):
 def point(at_ms: int, name: str, counts: Sequence[int]) -> Point:
     """A point from the counts of a row."""
     late = tuple(counts[LATE:])
-    tries = {kind.value: counts[n] for n, kind in enumerate(KINDS) if counts[n]}
+    tries = {name: counts[n] for n, name in enumerate(TRIES) if counts[n]}
     return Point(at_ms, name, tries, counts[DEAD], late, *median_and_p99(late))
 
 
@@ -134,8 +138,8 @@ def total(points: Iterable[Point], seconds: int) -> Total:
 
 def sum_of(one: Point, more: Point) -> Point:
     """Two points of one bucket and name together."""
-    tries = {kind: one.tries.get(kind, 0) + more.tries.get(kind, 0) for kind in KINDS}
-    shown = {str(kind): count for kind, count in tries.items() if count}
+    tries = {name: one.tries.get(name, 0) + more.tries.get(name, 0) for name in TRIES}
+    shown = {name: count for name, count in tries.items() if count}
     late = tuple(map(sum, zip(one.late, more.late, strict=True)))
     figures = (shown, one.dead + more.dead, late)
     return Point(one.at_ms, one.name, *figures, *median_and_p99(late))

@@ -4,7 +4,7 @@ of them: a sentence is what gets pasted into a chat."""
 from typing import Final
 
 from postroad.model.block import BlockKind
-from postroad.model.facts import LaneFacts, MessageFacts, QueueFacts, Tally
+from postroad.model.facts import COUNTED_MAX, LaneFacts, MessageFacts, QueueFacts, Tally
 from postroad.model.ids import to_text
 from postroad.model.next_step import (
     HELD,
@@ -130,7 +130,10 @@ def _amounts(tallies: tuple[Tally, ...]) -> str:
         state: sum(t.count for t in tallies if t.state is state)
         for state in (State.waiting, State.held, State.uncertain)
     }
-    return ", ".join(f"{count} {state}" for state, count in counts.items())
+    return ", ".join(
+        f"{'at least ' if count >= COUNTED_MAX else ''}{count} {state}"
+        for state, count in counts.items()
+    )
 
 
 def _held(holds: list[ActiveBlock], now_ms: int) -> str:

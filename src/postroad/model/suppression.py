@@ -1,7 +1,6 @@
 """Suppression lists: recipients that are not sent to, and why."""
 
 import re
-from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
 from typing import Final
@@ -107,8 +106,3 @@ def check_reason(text: str) -> Reason:
     if text not in set(Reason):
         raise BadInput(f"reason {text[:40]!r}: there are {', '.join(Reason)}")
     return Reason(text)
-
-
-def check_reasons(texts: Iterable[str]) -> frozenset[Reason]:
-    """The reasons of these names, or BadInput."""
-    return frozenset(map(check_reason, texts))

@@ -97,6 +97,13 @@ HeaderValue = Annotated[str, Meta(max_length=HEADER_VALUE_MAX)]
 Headers = Annotated[dict[HeaderName, HeaderValue], Meta(max_length=HEADERS_MAX)]
 
 
+def kind_of(value: object) -> str:
+    """Name the type of a value in a sentence: a str, an int, None."""
+    name = type(value).__name__
+    article = "an" if name[:1].lower() in "aeiou" else "a"
+    return "None" if value is None else f"{article} {name}"
+
+
 def checked(name: str, text: str, most: int = 0) -> str:
     """Return the text; BadInput when it is too long, or no store takes it: a road on SQLite would
     keep a zero character, and then could never move to PostgreSQL."""

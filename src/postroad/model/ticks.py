@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from postroad.model.entities import DEFAULT_TENANT, Draft
 from postroad.model.errors import BadInput
@@ -81,6 +81,13 @@ class Timetabled(Struct, frozen=True):
     changed_ms: int = 0
     error: str = ""
     """Why its last ticks could not be sent; they are tried again."""
+    is_bytes: bool = False
+    """It sends bytes as they are, not JSON."""
+
+    @property
+    def content(self) -> Raw | bytes:
+        """What it sends, as a send takes it."""
+        return self.body if self.is_bytes else Raw(self.body)
 
 
 class Tick(Struct, frozen=True):

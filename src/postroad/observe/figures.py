@@ -16,6 +16,7 @@ from postroad.model.rollup import (
     LATE_BUCKETS,
     NAME_MAX,
     OTHER,
+    SETUP,
     WIDTH,
     Rollup,
     Step,
@@ -102,6 +103,8 @@ class FigureGatherer:
         """Where a name is counted, until the counts are taken."""
         self._unwritten: list[Rollup] = []
         self._work = asyncio.Event()
+        self._one_write = asyncio.Lock()
+        self._write_task: asyncio.Task[bool] | None = None
         self.tries: Counter[Kind] = Counter()
         """Tries of this process so far, by outcome."""
 
@@ -130,6 +133,13 @@ class FigureGatherer:
             place = LATE + (late if late < LATE_BUCKETS else LATE_BUCKETS - 1)
             ten[place] += count
             hour[place] += count
+
+    def add_setup(self, name: Name, count: int) -> None:
+        """Count tries of a queue, counted as `quota` so far, as not made: something is missing on
+        our side."""
+        for row in self._rows.get(name) or self._find(name):
+            row[PLACE[Kind.quota]] -= count
+            row[SETUP] += count
 
     def add_dead(self, name: Name, count: int) -> None:
         """Count messages of a queue that died."""
@@ -179,17 +189,24 @@ class FigureGatherer:
             self._log.warning("the last figures could not be written in time")
 
     async def _written(self) -> bool:
-        rows = self._unwritten[:] = merged(self._unwritten)
-        if not rows:
+        """Write what waits. A caller that is cut does not cut the write, and the next caller waits
+        for it: what may be in the store is not written again."""
+        self._write_task = asyncio.ensure_future(self._write())
+        return await asyncio.shield(self._write_task)
+
+    async def _write(self) -> bool:
+        async with self._one_write:
+            rows, self._unwritten = merged(self._unwritten), []
+            if not rows:
+                return True
+            try:
+                await self._store.add_rollups(rows)
+            except StoreError as error:
+                self._unwritten[:0] = rows
+                self._log.store_failed(WRITE, error)
+                return False
+            self._log.store_works(WRITE)
             return True
-        try:
-            await self._store.add_rollups(rows)
-        except StoreError as error:
-            self._log.store_failed(WRITE, error)
-            return False
-        self._log.store_works(WRITE)
-        del self._unwritten[: len(rows)]
-        return True
 
 
 def merged(rows: Iterable[Rollup]) -> list[Rollup]:

@@ -245,4 +245,5 @@ def log_guard(log: Log, rules: WebhookRules) -> None:
         schemes="http, https" if rules.http else "https",
         ports=", ".join(map(str, rules.ports)) or "all",
         proxy=proxy_text(read_proxy(rules.proxy)) or "none",
+        tenants_with_own_proxy=len(rules.tenant_proxies),
     )

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
+from postroad.model.block import BlockKind
 from postroad.model.broker import BrokerFacts
 from postroad.model.extras import Needing
-from postroad.model.outcome import Kind, Outcome
+from postroad.model.outcome import Outcome
 from postroad.model.overview import Overview
-from postroad.model.rollup import Total, Worker, WorkerState
+from postroad.model.rollup import TRIES, Total, Worker, WorkerState
 from postroad.model.states import State
 from postroad.observe import names
 from postroad.observe.names import METRICS, Metric
@@ -99,7 +100,8 @@ class Meter:
 
     def tried(self, transport: str, level: int, outcome: Outcome, took_s: float) -> None:
         """Count a try and its duration."""
-        self._of(names.TRIES).labels(transport, level, outcome.kind).inc()
+        counted = BlockKind.setup if outcome.lacks_setup else outcome.kind
+        self._of(names.TRIES).labels(transport, level, counted).inc()
         self._of(names.TRY_SECONDS).labels(transport).observe(took_s)
 
     def cut(self, transport: str, level: int, outcome: Outcome) -> None:
@@ -147,8 +149,8 @@ class Meter:
         """Set the gauges of all processes together."""
         tries, lateness = self._of(names.FLEET_TRIES), self._of(names.FLEET_LATENESS)
         lateness.clear()
-        for kind in Kind:
-            tries.labels(kind).set(minute.tries.get(kind, 0) / minute.seconds)
+        for outcome in TRIES:
+            tries.labels(outcome).set(minute.tries.get(outcome, 0) / minute.seconds)
         for quantile, late_ms in (("0.5", minute.late_p50_ms), ("0.99", minute.late_p99_ms)):
             if late_ms is not None:
                 lateness.labels(quantile).set(late_ms / 1000)

@@ -23,3 +23,9 @@ class BatchStore(Protocol):
 
     async def batch_one(self, tenant: str, number: int) -> BatchStatus | None:
         """One batch of a tenant."""
+
+    async def batch_members(self, number: int, after: int, limit: int) -> list[tuple[int, bool]]:
+        """Members of a batch that have not ended, after one, and whether each is a batch."""
+
+    async def batch_stop(self, tenant: str, number: int) -> None:
+        """Say that `then` does not follow a batch of which something was not delivered."""

@@ -116,7 +116,7 @@ class CampaignRecords(Protocol):
         whether the circuit is open: then one call tells whether the server is there."""
 
     async def override(self, campaign: int) -> None:
-        """Let it no longer halt by itself."""
+        """Stop a campaign from halting by itself."""
 
     async def exact(self, campaign: int) -> Counts:
         """Count its recipients one by one, all at one moment."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from postroad.model.endpoint import EndpointEntry
 from postroad.model.endpoint_life import EndpointHour, EndpointRules, Turn, Turned
+from postroad.model.states import NEVER
 
 HourCounts = tuple[int, tuple[int, ...]]
 """When an hour began, and its counts."""
@@ -30,9 +31,9 @@ class EndpointLifeStore(Protocol):
     async def endpoint_hours(self, number: int, since_ms: int, until_ms: int) -> list[HourCounts]:
         """Read the hours of an endpoint, the oldest first."""
 
-    async def endpoint_backlog(self, queue: int) -> tuple[int, int, int]:
-        """How many messages wait in a queue, when the oldest was accepted (0: none), and the
-        oldest of those on the lowest level."""
+    async def endpoint_backlog(self, queue: int, most: int = NEVER) -> tuple[int, int, int]:
+        """How many messages wait in a queue, up to `most`; when the oldest of them was accepted
+        (0: none), and the oldest of those on the lowest level."""
 
     async def endpoint_held_head(self, queue: int) -> int | None:
         """Find the exhausted message that holds back the order group of a queue."""

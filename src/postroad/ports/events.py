@@ -46,6 +46,9 @@ class EventStore(EndpointStore, EndpointLifeStore, Protocol):
     async def event_types(self) -> EventTypes:
         """Read all event types, and the version of that set."""
 
+    async def event_types_version(self) -> int:
+        """Read the version of that set alone."""
+
     async def publish(self, publish: Publish) -> Published:
         """Store an event and its messages in one transaction, unless a set has changed since it
         was matched, or its key was used within a day."""

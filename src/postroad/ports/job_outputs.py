@@ -16,8 +16,8 @@ class JobOutputs(Protocol):
     async def output_of(self, tenant: str | None, number: int, kind: OutputKind) -> bytes | None:
         """Return what a job gave, unless its time is over; None as tenant is every one."""
 
-    async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
-        """Of so many of the latest reports of progress, those of jobs that have not ended."""
+    async def running_outputs(self, tenant: str, looked_at: int) -> list[RunningOutput]:
+        """Of so many of the latest reports of progress of a tenant, those of jobs that run on."""
 
     async def failures_of(self, tenant: str | None, number: int) -> list[bytes]:
         """What the tries of a job raised, the first one first, as long as it is kept."""

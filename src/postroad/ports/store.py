@@ -149,6 +149,10 @@ class Store(Inbox, Leases, Upkeep, Control, DeadSet, Slots, Kept, Ticks, Protoco
     def queries(self) -> dict[str, int]:
         """How many statements were sent so far, by purpose: a level's claim, fetch, record…"""
 
+    @property
+    def is_read_by_thread(self) -> bool:
+        """Whether a thread of this process reads now, which needs the interpreter for each row."""
+
     async def open(self) -> None:
         """Connect, and check the schema."""
 

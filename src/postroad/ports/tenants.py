@@ -1,6 +1,6 @@
 """Tenants in the store: those that somebody created, and those that were made by their use."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from postroad.model.tenant import TenantRow
@@ -21,5 +21,5 @@ class Tenants(Protocol):
     async def tenant_page(self, after: str, limit: int) -> list[TenantRow]:
         """List tenants by name, from after a name on."""
 
-    async def tenant_own(self, name: str) -> dict[str, int]:
-        """Return the limits that are a tenant's own."""
+    async def tenants_own(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Return the limits of those among some tenants that have their own."""

@@ -5,12 +5,15 @@ from typing import Any, Final
 from msgspec import Raw
 
 from postroad.engine.drafting import as_send
-from postroad.model.batch import DEPTH_MAX, CyclicBatch
+from postroad.model.batch import DEPTH_MAX, BatchStatus, CyclicBatch
 from postroad.model.errors import BadInput
 from postroad.remote.calls import Args, VerbCall, Verbs, ask, inherited
 from postroad.remote.client import RemoteClient
+from postroad.remote.job_tables import WAIT_S
 from postroad.remote.sending import line_of
-from postroad.verbs.batches import Batch, BatchReceipt, tenant_of
+from postroad.verbs.batch_planning import Batch, tenant_of
+from postroad.verbs.batches import BatchReceipt
+from postroad.verbs.ending import wait_s
 
 
 async def _put(client: RemoteClient, args: Args) -> BatchReceipt:
@@ -23,17 +26,61 @@ async def _put(client: RemoteClient, args: Args) -> BatchReceipt:
     return said
 
 
+async def _wait(client: RemoteClient, args: Args) -> BatchStatus:
+    """Wait for a batch, by one request after the other."""
+    until_s = client.clock.steady_s() + wait_s(args["timeout"])
+    call = VerbCall("GET", "/v1/batches/{id}/end", again=True)
+    while True:
+        left_s = max(0.0, until_s - client.clock.steady_s())
+        asked = {"id": args["id"], "tenant": args["tenant"], "wait_s": min(left_s, WAIT_S)}
+        found: BatchStatus = await ask(client, call, asked, BatchStatus)
+        if found.over or left_s <= WAIT_S:
+            return found
+
+
+async def _cancel(client: RemoteClient, args: Args) -> BatchStatus:
+    """Cancel a batch. A wait of more than one request may have is made of several."""
+    until_s = client.clock.steady_s() + wait_s(args["wait"])
+    call = VerbCall("DELETE", "/v1/batches/{id}", again=True)
+    while True:
+        left_s = max(0.0, until_s - client.clock.steady_s())
+        asked = {**args, "wait_s": min(left_s, WAIT_S)}
+        del asked["wait"]
+        found: BatchStatus = await ask(client, call, asked, BatchStatus)
+        if found.over or left_s <= WAIT_S:
+            return found
+
+
 def _nested(batch: Batch, within: tuple[int, ...]) -> dict[str, Any]:
     if id(batch) in within or len(within) > DEPTH_MAX:
         raise CyclicBatch("a batch contains itself: make another Batch(…) for each place")
     inside = (*within, id(batch))
-    told: dict[str, Any] = {"members": [_step(one, inside) for one in batch.members]}
+    if (steps := _steps(batch)) is not None:
+        told: dict[str, Any] = {"steps": [_step(one, inside) for one in steps]}
+        if batch.on_failure is not None:
+            told["on_failure"] = _step(batch.on_failure, inside)
+        return told
+    told = {"members": [_step(one, inside) for one in batch.members]}
     if batch.stops:
         told["stops"] = True
     for name in ("then", "on_failure"):
         if (step := getattr(batch, name)) is not None:
             told[name] = _step(step, inside)
     return told
+
+
+def _steps(batch: Batch) -> list[object] | None:
+    """The steps of a chain, whose batches share what follows a failure: it is sent once."""
+    steps: list[object] = []
+    at: object = batch
+    while isinstance(at, Batch) and at.stops and len(at.members) == 1:
+        if at.on_failure is not batch.on_failure or len(steps) >= DEPTH_MAX:
+            return None
+        steps += at.members
+        if at.then is None:
+            return steps
+        at = at.then
+    return None
 
 
 def _step(step: object, within: tuple[int, ...]) -> Any:
@@ -51,4 +98,6 @@ BATCHES: Final[Verbs] = {
     "put": _put,
     "get": VerbCall("GET", "/v1/batches/{id}"),
     "list": VerbCall("GET", "/v1/batches"),
+    "wait": _wait,
+    "cancel": _cancel,
 }

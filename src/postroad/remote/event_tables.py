@@ -53,6 +53,7 @@ ENDPOINTS: Final[Verbs] = {
     "feed": VerbCall("GET", "/v1/endpoints/{id}/feed"),
     "ack": VerbCall("POST", "/v1/endpoints/{id}/ack", again=True),
     "recover": VerbCall("POST", "/v1/endpoints/{id}/recover"),
+    "test": VerbCall("POST", "/v1/endpoints/{id}/test"),
     "stats": VerbCall("GET", "/v1/endpoints/{id}/stats"),
     "rules": VerbCall("GET", "/v1/endpoint-rules"),
     "set_rules": VerbCall("PUT", "/v1/endpoint-rules", again=True, everybody="everywhere"),

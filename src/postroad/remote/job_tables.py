@@ -4,7 +4,8 @@ from typing import Final
 
 from postroad.remote.calls import Args, VerbCall, Verbs, ask, inherited
 from postroad.remote.client import RemoteClient
-from postroad.verbs.jobs import JobEnd, wait_s
+from postroad.verbs.ending import wait_s
+from postroad.verbs.jobs import JobEnd
 
 WAIT_S: Final = 20.0
 """How long one request waits; then the next one is made."""

@@ -19,10 +19,19 @@ class BatchTables(Statements):
         rows = await self.select(LABEL, "batch_one", tenant, number)
         return _status(rows[0]) if rows else None
 
+    async def batch_members(self, number: int, after: int, limit: int) -> list[tuple[int, bool]]:
+        """Members of a batch that have not ended, after one, and whether each is a batch."""
+        rows = await self.select(LABEL, "batch_members", number, after, limit)
+        return [(member, bool(nested)) for member, nested in rows]
+
+    async def batch_stop(self, tenant: str, number: int) -> None:
+        """Say that `then` does not follow a batch of which something was not delivered."""
+        await self.execute(LABEL, "batch_stop", tenant, number)
+
 
 def _status(row: Row) -> BatchStatus:
     number, tenant, state, parent, *rest = row
-    total, delivered, dead, cancelled, made_ms, ended_ms, sent = rest
+    total, delivered, dead, cancelled, made_ms, ended_ms, sent, following = rest
     counts = (total, delivered, dead, cancelled, made_ms, ended_ms)
-    shown = batch_text(parent) if parent else ""
-    return BatchStatus(batch_text(number), tenant, BatchState(state), *counts, sent, shown)
+    near = [batch_text(one) if one else "" for one in (parent, following)]
+    return BatchStatus(batch_text(number), tenant, BatchState(state), *counts, sent, *near)

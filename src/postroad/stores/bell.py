@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from postroad.ports.bell import READERS, Listener
+from postroad.ports.bell import READERS, WAITERS, Listener
 
 
 class Ring(Struct, frozen=True, array_like=True, gc=False):
     """One wake-up, sent after its transaction: for the owner of a lane, for those who wait to read
-    it (READERS), or (None) for all pollers."""
+    it (READERS) or for the end of a batch (WAITERS), or (None) for all pollers."""
 
     owner: int | None
     lane: int
@@ -91,6 +91,8 @@ class LocalBell:
             elif ring.owner == READERS:
                 for event in self.readers.get(ring.lane, ()):
                     event.set()
+            elif ring.owner == WAITERS:
+                self._wake([ring.lane])
             elif ring.owner in self._listeners and ring.recall:
                 listener, context = self._listeners[ring.owner]
                 loop.call_soon(listener.on_recall, ring.lane, ring.recall, context=context)

@@ -7,6 +7,7 @@ import msgspec
 from postroad.model.endpoint import EndpointEntry, EndpointLife
 from postroad.model.endpoint_life import EndpointRules, Turn
 from postroad.model.ids import first_after
+from postroad.model.states import NEVER
 from postroad.ports.endpoint_life import HourCounts
 from postroad.stores.events import read_entry
 from postroad.stores.statements import Statements, Value
@@ -36,9 +37,9 @@ class EndpointLifeTables(Statements):
         rows = await self.select(LABEL, "endpoint_hours", number, since_ms, until_ms)
         return [(at_ms, tuple(counts)) for at_ms, *counts in rows]
 
-    async def endpoint_backlog(self, queue: int) -> tuple[int, int, int]:
+    async def endpoint_backlog(self, queue: int, most: int = NEVER) -> tuple[int, int, int]:
         """How many messages wait in a queue, and when the oldest ones were accepted."""
-        ((count, *oldest_ms),) = await self.select(LABEL, "endpoint_backlog", queue)
+        ((count, *oldest_ms),) = await self.select(LABEL, "endpoint_backlog", queue, most)
         return count, oldest_ms[0], oldest_ms[1]
 
     async def endpoint_held_head(self, queue: int) -> int | None:

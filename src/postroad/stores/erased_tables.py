@@ -74,5 +74,6 @@ HOLDS_NOTHING: Final[Mapping[str, str]] = {
     "sqlite_sequence": "SQLite's own numbers",
     "copying": "how far a copy is",
     "copied": "that a copy is whole",
+    "restoration": "that the road was restored from a backup",
 }
 """Tables without anything of a tenant, and what they hold."""

@@ -72,6 +72,10 @@ class EventTables(Statements):
         rows = await self.select("events", "event_types")
         return EventTypes(version, [read_type(row) for row in rows])
 
+    async def event_types_version(self) -> int:
+        """The version of the set of all event types."""
+        return await self._version(TYPES)
+
     async def event_page(self, tenant: str, before: int, limit: int) -> list[EventRow]:
         """A tenant's events without their bodies, the newest first."""
         rows = await self.select("events", "event_page", tenant, before, limit)

@@ -37,9 +37,10 @@ def shown(dsn: str) -> str:
     address, mark, query = dsn.partition("?")
     scheme, _, rest = address.partition("://")
     login, at, place = rest.rpartition("@")
-    user = f"{login.partition(':')[0]}:…@" if at else ""
+    user, colon, _ = login.partition(":")
+    login = f"{user}{colon and ':…'}{at}"
     names = "&".join(f"{each.partition('=')[0]}=…" for each in query.split("&") if "=" in each)
-    return f"{scheme}://{user}{place}{mark}{names}"
+    return f"{scheme}://{login}{place}{mark}{names}"
 
 
 def make_folder(dsn: str) -> None:

@@ -1,6 +1,6 @@
 """Converts rows of the overview statements, which SQLite and PostgreSQL share, to values."""
 
-from typing import Any
+from typing import Any, Final
 
 from postroad.model.circuit import Circuit
 from postroad.model.facts import Owner
@@ -8,6 +8,8 @@ from postroad.model.holds import one_of
 from postroad.model.overview import LaneRow, MessageCount, QueueRow
 from postroad.model.states import NEVER, State
 
+LOOKED_AT: Final = 300
+"""Queues of a tenant, and rungs with messages, that a brief overview looks at."""
 Row = tuple[Any, ...]
 
 

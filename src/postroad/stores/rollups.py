@@ -1,6 +1,6 @@
 """Figures in buckets, read alike from SQLite and PostgreSQL."""
 
-from postroad.model.rollup import Point, Span, point
+from postroad.model.rollup import GroupBy, Point, Span, point
 from postroad.stores.statements import Statements
 
 
@@ -10,6 +10,9 @@ class RollupReader(Statements):
     async def rollups(self, span: Span) -> list[Point]:
         """Read buckets, summed up as the span says."""
         times = (span.step.seconds, span.since_ms, span.until_ms)
-        values = (span.by, span.names, *times, span.tenant)
-        rows = await self.select("rollups", "rollups", *values)
+        if span.by is GroupBy.outcome:
+            rows = await self.select("rollups", "rollups_whole", *times, span.tenant)
+        else:
+            named = (span.by, span.names, *times, span.tenant)
+            rows = await self.select("rollups", "rollups", *named)
         return [point(at_ms, name, counts) for at_ms, name, *counts in rows]

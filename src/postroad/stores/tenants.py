@@ -1,6 +1,6 @@
 """Tenants: what both databases do alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -36,10 +36,11 @@ class TenantTable(Statements):
         rows = await self.select(LABEL, "tenant_page", after, limit)
         return [read_tenant(row) for row in rows]
 
-    async def tenant_own(self, name: str) -> dict[str, int]:
-        """The limits that are a tenant's own."""
-        row = await self.first(LABEL, "tenant_own", name)
-        return OWN.decode(row[0]) if row else {}
+    async def tenants_own(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
+        """The limits of those among some tenants that have their own."""
+        listed = msgspec.json.encode(names).decode()
+        rows = await self.select(LABEL, "tenants_own", listed)
+        return {name: OWN.decode(own) for name, own in rows}
 
 
 def read_tenant(row: Row) -> TenantRow:

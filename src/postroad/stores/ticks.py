@@ -79,7 +79,7 @@ def row_values(one: Timetabled) -> tuple[Value, ...]:
     """A timetable as a row."""
     plan = one.plan
     when = (plan.cron, plan.tz, plan.every_ms, plan.start_ms, plan.decided_ms)
-    sent = (one.queue, one.body, one.missed.value)
+    sent = (one.queue, one.body, one.is_bytes, one.missed.value)
     state = (plan.paused, one.look_ms, plan.version, one.changed_ms, one.error)
     return (plan.tenant, plan.name, one.origin.value, *when, *sent, *state)
 
@@ -87,8 +87,8 @@ def row_values(one: Timetabled) -> tuple[Value, ...]:
 def read_row(row: Row) -> Timetabled:
     """A timetable from its row."""
     tenant, name, origin, cron, tz, every_ms, start_ms, decided_ms, *rest = row
-    queue, body, missed, paused, look_ms, version, changed_ms, error = rest
+    queue, body, is_bytes, missed, paused, look_ms, version, changed_ms, error = rest
     when = (cron, tz, decided_ms, tenant, every_ms, start_ms)
     plan = Schedule(name, *when, version, bool(paused))
-    told = (look_ms, changed_ms, error)
+    told = (look_ms, changed_ms, error, bool(is_bytes))
     return Timetabled(plan, queue, Missed(missed), body, TimetableOrigin(origin), *told)

@@ -11,6 +11,7 @@ from postroad.model.entities import Message
 from postroad.model.outcome import Outcome
 
 SIZE_BYTES: Final = 4
+READ_BYTES: Final = 65_536
 CUT: Final = signal.SIGUSR1
 """What the engine sends to a child whose call is cut."""
 
@@ -65,16 +66,28 @@ def framed(what: Struct) -> bytes:
     return len(content).to_bytes(SIZE_BYTES) + content
 
 
-def received(pipe: socket.socket) -> bytes:
-    """Block until a whole frame is here; raise EOFError when the other side is gone."""
-    return _exactly(pipe, int.from_bytes(_exactly(pipe, SIZE_BYTES)))
+class Frames:
+    """Reads frames from a pipe."""
+
+    def __init__(self, pipe: socket.socket) -> None:
+        self._pipe = pipe
+        self._read = bytearray()
+
+    def next(self) -> bytes:
+        """Block until a whole frame is here; raise EOFError when the other side is gone."""
+        while (frame := taken(self._read)) is None:
+            more = self._pipe.recv(READ_BYTES)
+            if not more:
+                raise EOFError
+            self._read += more
+        return frame
 
 
-def _exactly(pipe: socket.socket, size: int) -> bytes:
-    content = b""
-    while len(content) < size:
-        more = pipe.recv(size - len(content))
-        if not more:
-            raise EOFError
-        content += more
-    return content
+def taken(read: bytearray) -> bytes | None:
+    """Take the first frame of what was read, when it is whole."""
+    size = SIZE_BYTES + int.from_bytes(read[:SIZE_BYTES])
+    if len(read) < max(size, SIZE_BYTES + 1):
+        return None
+    frame = bytes(read[SIZE_BYTES:size])
+    del read[:size]
+    return frame

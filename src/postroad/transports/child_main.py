@@ -10,12 +10,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from functools import reduce
+from contextlib import suppress
+from functools import partial, reduce
 from importlib import import_module
 from multiprocessing import spawn
 from typing import Any, Final, NoReturn
 
 from postroad.model.entities import Message, Policy, Queue
+from postroad.model.foreign import error_text
 from postroad.model.outcome import Outcome
 from postroad.transports.call_plan import plan_call
 from postroad.transports.child_frames import (
@@ -24,23 +26,22 @@ from postroad.transports.child_frames import (
     STARTS,
     Beat,
     CallEnded,
+    Frames,
     Ready,
     Reported,
     Said,
     Start,
     framed,
-    received,
 )
 from postroad.transports.handler import Handler, HandlerSession
 from postroad.transports.job_progress import check_progress, shortened
+from postroad.transports.job_result import trace_of
+from postroad.transports.raised import Cut
 from postroad.transports.threads import Call
 
+FOR_ENGINE: Final = (signal.SIGINT, signal.SIGTERM)
 TELL_S: Final = 0.2
 """A child tells its engine how far it has come no more often than this."""
-
-
-class Cut(SystemExit):
-    """Raised in a handler that is cut: its `finally` runs, then the process ends."""
 
 
 class CallsHere:
@@ -48,8 +49,10 @@ class CallsHere:
 
     def call(self, work: Callable[[], object]) -> Call:
         """Make the call; it has ended then."""
-        call = Call(work)
+        call, pid = Call(work), os.getpid()
         value, error = call.work()
+        if os.getpid() != pid:
+            end_copy(error)
         if isinstance(error, Cut):
             raise error
         call.finish(value, error)
@@ -64,7 +67,7 @@ class Traces:
 
     def raised(self, _queue: str, _message: Message, error: Exception) -> None:
         """Note the traceback."""
-        self.last = "".join(traceback.format_exception(error)).rstrip()
+        self.last = trace_of(error).rstrip()
 
     def cut(self, queue: str, message: Message, error: str) -> None:
         """Never called: the engine cuts."""
@@ -79,16 +82,18 @@ class ChildWorker:
 
     def __init__(self, pipe: socket.socket) -> None:
         self._pipe = pipe
+        self._pid = os.getpid()
+        self._frames = Frames(pipe)
         self._writing = threading.Lock()
         self._progress = ProgressTeller(self._say)
 
     def run(self) -> None:
         """Import the handler, then work until the engine is gone."""
-        start = STARTS.decode(received(self._pipe))
+        start = STARTS.decode(self._frames.next())
         try:
             handler = load(start)
         except BaseException as error:  # noqa: BLE001 - whatever a program does when it is imported
-            self._say(Ready(f"{type(error).__name__}: {error}"))
+            self._say(Ready(f"{type(error).__name__}: {error_text(error)}"))
             return
         self._say(Ready())
         asyncio.run(self._serve(start.queue, handler))
@@ -100,7 +105,7 @@ class ChildWorker:
         queue = Queue(0, "", name, handler.policy, ())
         while True:
             try:
-                message = MESSAGES.decode(received(self._pipe))
+                message = MESSAGES.decode(self._frames.next())
             except (EOFError, ConnectionError):
                 return
             traces.last = ""
@@ -112,6 +117,8 @@ class ChildWorker:
         self._say(Beat())
 
     def _say(self, what: Said) -> None:
+        if os.getpid() != self._pid:
+            return  # a copy that the handler has forked; its lock may be held for ever
         with self._writing:  # threads of a handler beat too
             self._pipe.sendall(framed(what))
 
@@ -132,7 +139,7 @@ class ProgressTeller:
         """Take a report, from any thread of the handler."""
         check_progress(done, total)
         with self._lock:
-            self._latest = Reported(done, total, shortened(note))
+            self._latest = Reported(float(done), float(total), shortened(note))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
                 self._thread.start()
@@ -167,10 +174,14 @@ def load(start: Start) -> Handler:
 def main() -> None:
     """Run the child whose pipe the last argument names."""
     # They are for the engine, which finishes or cuts what runs here; a terminal sends them to all.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    # Not SIG_IGN, which programs that a handler starts would inherit: `terminate()` would not end
+    # them.
+    for number in FOR_ENGINE:
+        signal.signal(number, _leave_to_engine)
     signal.signal(CUT, _cut)
     pipe = socket.socket(fileno=int(sys.argv[1]))
+    pipe.set_inheritable(False)
+    os.register_at_fork(after_in_child=partial(_become_copy, pipe))
     threading.Thread(target=_end_with, args=(pipe,), name="lifeline", daemon=True).start()
     try:
         ChildWorker(pipe).run()
@@ -180,6 +191,33 @@ def main() -> None:
 
 def _cut(*_: object) -> NoReturn:
     raise Cut(1)
+
+
+def _leave_to_engine(*_: object) -> None:
+    """The engine acts on this signal."""
+
+
+def _become_copy(pipe: socket.socket) -> None:
+    """In a copy of this process that a handler has forked: the pipe is not its own, and while it
+    were open there, nobody would see that this process has ended. Signals end it as any other."""
+    pipe.close()
+    for number in (*FOR_ENGINE, CUT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def end_copy(error: BaseException | None) -> NoReturn:
+    """End a copy that a handler has forked and returned in; the call is answered by the process
+    that forked. As for a process of `multiprocessing`, its exit code and its standard error tell
+    what was raised."""
+    code = 0 if error is None else 1
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif error is not None:
+        traceback.print_exception(error)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # it ends anyhow
+            stream.flush()
+    os._exit(code & 0xFF)
 
 
 def _end_with(pipe: socket.socket) -> None:

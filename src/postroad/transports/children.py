@@ -16,8 +16,8 @@ from typing import Final
 from postroad.model.entities import Message, Policy
 from postroad.transports.child_frames import (
     CUT,
+    READ_BYTES,
     SAID,
-    SIZE_BYTES,
     Beat,
     CallEnded,
     Ready,
@@ -25,6 +25,7 @@ from postroad.transports.child_frames import (
     Said,
     Start,
     framed,
+    taken,
 )
 from postroad.transports.function_place import FunctionPlace
 
@@ -37,7 +38,6 @@ END_S: Final = 2.0
 BROKEN_S: Final = 10.0
 """After a child that could not import its handler, calls fail for so long without another one:
 an interpreter a message would be 300 ms of CPU each."""
-READ_BYTES: Final = 65_536
 COMMAND: Final = "from postroad.transports.child_main import main; main()"
 MAIN: Final = ("init_main_from_name", "init_main_from_path")
 
@@ -62,22 +62,18 @@ class ChildProcess:
         self._start = start
         self._read = bytearray()
         self._loop = asyncio.get_running_loop()
+        self._answer: asyncio.Future[Said] | None = None
+        """Waits for the end of a call, or for the end of its import."""
+        self._hears: Callable[[Said], None] = _ignored
+        """What it says meanwhile. A thread that outlives its call is not heard."""
+        self.alive = True
+        """It has not closed its pipe."""
+        self._loop.add_reader(ours, self._readable)
         self.rest: asyncio.TimerHandle | None = None
-
-    @property
-    def alive(self) -> bool:
-        """Whether it has not ended, while it is idle. (waitpid takes 10 times as long.)"""
-        try:
-            return bool(self._pipe.recv(1, socket.MSG_PEEK))
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
 
     async def ready(self) -> None:
         """Wait until it has imported its handler; ChildLost says why it did not."""
-        await self._loop.sock_sendall(self._pipe, framed(self._start))
-        said = await self._said()
+        said = await self._asked(framed(self._start), _ignored)
         if not isinstance(said, Ready) or said.error:
             where = f"{self._start.module}.{self._start.name}"
             why = getattr(said, "error", "")
@@ -86,34 +82,53 @@ class ChildProcess:
                 "function at the top level of a module, which must be there when it is imported"
             )
 
-    async def call(
-        self, message: Message, beaten: Callable[[], None], told: Callable[[Reported], None]
-    ) -> CallEnded:
-        """Have it make one call. `told` gets how far that has come."""
-        try:
-            await self._loop.sock_sendall(self._pipe, framed(message))
-            while not isinstance(said := await self._said(), CallEnded):
-                if isinstance(said, Beat):
-                    beaten()
-                elif isinstance(said, Reported):
-                    told(said)
-        except ConnectionError as error:
-            raise await self._lost() from error
+    async def call(self, message: Message, hears: Callable[[Said], None]) -> CallEnded:
+        """Have it make one call. `hears` gets what the handler says meanwhile."""
+        said = await self._asked(framed(message), hears)
+        if not isinstance(said, CallEnded):
+            raise await self._lost()
         return said
 
-    async def _said(self) -> Said:
-        size = SIZE_BYTES + (int.from_bytes(self._read[:SIZE_BYTES]) if self._read else 0)
-        while len(self._read) < size:
-            more = await self._loop.sock_recv(self._pipe, READ_BYTES)
-            if not more:
-                raise await self._lost()
+    async def _asked(self, frame: bytes, hears: Callable[[Said], None]) -> Said:
+        self._hears, self._answer = hears, self._loop.create_future()
+        try:
+            sent = self._sent(frame)
+            if sent < len(frame):
+                await self._loop.sock_sendall(self._pipe, frame[sent:])
+            return await self._answer
+        except ConnectionError as error:
+            raise await self._lost() from error
+        finally:
+            self._hears, self._answer = _ignored, None
+
+    def _sent(self, frame: bytes) -> int:
+        try:
+            return self._pipe.send(frame)
+        except BlockingIOError:
+            return 0
+
+    def _readable(self) -> None:
+        """Take in what it has said. There is a reader all the time: one for each answer would cost
+        four system calls more."""
+        try:
+            if not (more := self._pipe.recv(READ_BYTES)):
+                raise ConnectionResetError  # noqa: TRY301 - as when it is killed
             self._read += more
-            if len(self._read) >= SIZE_BYTES:
-                size = SIZE_BYTES + int.from_bytes(self._read[:SIZE_BYTES])
-        frame = bytes(self._read[SIZE_BYTES:size])
-        del self._read[:size]
-        said: Said = SAID.decode(frame)
-        return said
+            while (frame := taken(self._read)) is not None:
+                self._take(SAID.decode(frame))
+        except BlockingIOError:
+            return
+        except Exception as error:  # noqa: BLE001 - also what is no frame is for the one who waits
+            self.alive = False
+            self._loop.remove_reader(self._pipe)
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_exception(error)
+
+    def _take(self, said: Said) -> None:
+        if isinstance(said, (Beat, Reported)):
+            self._hears(said)
+        elif self._answer is not None and not self._answer.done():
+            self._answer.set_result(said)
 
     async def _lost(self) -> ChildLost:
         """What became of a child that closed its pipe."""
@@ -130,6 +145,7 @@ class ChildProcess:
                 self._process.send_signal(CUT)  # unless it was waited for: its number is free then
             self._pipe.shutdown(socket.SHUT_WR)
         _ = await self._ended()  # how it ended is no news
+        self._loop.remove_reader(self._pipe)
         self._pipe.close()
 
     async def _ended(self) -> int:
@@ -142,6 +158,10 @@ class ChildProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
+
+
+def _ignored(_said: Said) -> None:
+    """Nobody waits for it."""
 
 
 def _started(pipe: int) -> "subprocess.Popen[bytes]":

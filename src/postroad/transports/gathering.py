@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, get_args, get_origin
 
 from postroad.model.errors import BadInput
+from postroad.model.texts import kind_of
 from postroad.ports.clock import Clock, Timer
 from postroad.transports import job as received
 from postroad.transports.job import Job, is_async, named, resolved
+from postroad.transports.raised import as_outcome
 
 Answers = Mapping[str, Exception | None]
 
@@ -85,13 +87,8 @@ class Gatherer:
             whole = None
         except Some as some:
             answers, whole = some.failed, None
-        except Exception as error:  # noqa: BLE001 - it is the outcome of each of them
-            whole = error
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            whole = RuntimeError("the handler awaited a task that was cancelled")
+        except BaseException as error:  # noqa: BLE001 - it is the outcome of each of them
+            whole = as_outcome(error)
         finally:  # whatever it was: an answer that is not given is waited for
             whole = whole or _stray(answers, batch)
             for message, answer in batch:
@@ -124,7 +121,7 @@ def _checked(said: object) -> Answers:
         return {}
     if not isinstance(said, Mapping):
         raise TypeError(
-            f"a handler with batch= returned a {type(said).__name__}: return nothing, or a mapping "
+            f"a handler with batch= returned {kind_of(said)}: return nothing, or a mapping "
             "of message ids to exceptions"
         )
     return {one: _error(told) for one, told in said.items() if told is not None}

@@ -31,6 +31,7 @@ from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
 from postroad.transports.job import Around, Job, Reads, Reports, is_async, plain
 from postroad.transports.job_result import with_failure, with_result
+from postroad.transports.raised import as_outcome
 from postroad.transports.threads import Calls, Threads
 
 if TYPE_CHECKING:
@@ -92,10 +93,11 @@ class HandlerTransport:
         return [f"handler:{name}" for name in self.handlers]
 
     def concurrency(self, pool: str) -> int:
-        """How many calls of one handler may run at once in this process."""
+        """How many calls of one handler may run at once in this process. For each child process
+        one more waits in line, which it gets as soon as it has answered."""
         handler = self.handlers[pool.removeprefix("handler:")]
         if handler.place is not None:
-            return 0  # calls wait for their children in line
+            return 2 * (handler.concurrency or cores())
         return handler.concurrency or (0 if is_async(handler.function) else PLAIN_CONCURRENCY)
 
     async def open(self, lane: LaneKey) -> "HandlerSession | ProcessSession":
@@ -139,7 +141,7 @@ class Failures(Protocol):
         """A handler raised."""
 
     def cut(self, queue: str, message: Message, error: str) -> None:
-        """One was cut at its timeout."""
+        """Log a handler that was cut at its timeout."""
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
         """What came of a try, without the fields of its body that are not shown."""
@@ -194,8 +196,8 @@ class HandlerSession:
             return self._shown(queue, message, queue_held(error_text(error), error.hold))
         except HoldKey as error:
             return self._shown(queue, message, key_held(error_text(error), error.hold))
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its outcome
-            return self._raised(queue, message, job, error)
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is its outcome
+            return self._raised(queue, message, job, as_outcome(error))
         finally:
             job.over = True
         return DELIVERED if not self._keeps_results else with_result(self._name, answer)

@@ -1,7 +1,7 @@
 """Progress of running jobs: gathered, and written at most once a second."""
 
 import asyncio
-from math import inf
+import sys
 from threading import Lock
 from typing import Final
 
@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from postroad.model.entities import Message
 from postroad.model.errors import BadInput, StoreError
+from postroad.model.foreign import clean
 from postroad.model.job_output import JobOutput, OutputKind
 from postroad.ports.clock import Clock
 from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.log import Log
 
 EVERY_S: Final = 1.0
+LARGEST: Final = sys.float_info.max
 KEPT_MS: Final = 24 * 3_600_000
 NOTE_CHARACTERS_MAX: Final = 500
 
@@ -34,13 +36,13 @@ class Progress(Struct, frozen=True):
 def check_progress(done: float, total: float) -> None:
     """Refuse what no job can have come to."""
     given: list[object] = [done, total]
-    if not all(isinstance(each, int | float) and 0 <= each < inf for each in given):
+    if not all(isinstance(each, int | float) and 0 <= each <= LARGEST for each in given):
         raise BadInput(f"progress({done!r}, {total!r}): give numbers, not negative ones")
 
 
 def shortened(note: object) -> str:
     """A note as it is kept."""
-    return str(note)[:NOTE_CHARACTERS_MAX]
+    return clean(str(note), NOTE_CHARACTERS_MAX)
 
 
 class ProgressReports:
@@ -61,7 +63,7 @@ class ProgressReports:
         if self._store is None or self._loop is None:
             return
         now_ms = self._clock.now_ms()
-        said = Progress(done, total, shortened(note), now_ms, message.attempts + 1)
+        said = Progress(float(done), float(total), shortened(note), now_ms, message.attempts + 1)
         body = msgspec.json.encode(said)
         ends_at_ms = now_ms + KEPT_MS
         output = JobOutput(message.id, OutputKind.progress, message.queue, ends_at_ms, body)

@@ -28,10 +28,14 @@ class JobFailure(Struct, frozen=True):
 def with_failure(outcome: Outcome, error: Exception, attempt: int) -> Outcome:
     """An outcome that has what was raised with it, where results are kept."""
     kind = type(error)
-    trace = "".join(format_exception(error, limit=-FRAMES_MAX))[-TRACEBACK_CHARACTERS_MAX:]
-    told = trace.encode(errors="replace").decode()  # half a character cannot be stored
-    failure = JobFailure(f"{kind.__module__}.{kind.__qualname__}", told, attempt)
+    failure = JobFailure(f"{kind.__module__}.{kind.__qualname__}", trace_of(error), attempt)
     return replace(outcome, result=msgspec.json.encode(failure))
+
+
+def trace_of(error: Exception) -> str:
+    """Return its traceback, bounded and without halves of characters, which no encoding has."""
+    trace = "".join(format_exception(error, limit=-FRAMES_MAX))[-TRACEBACK_CHARACTERS_MAX:]
+    return trace.encode(errors="replace").decode()
 
 
 def with_result(handler: str, answer: object) -> Outcome:

@@ -9,10 +9,12 @@ from postroad.model.entities import Message, Policy, Queue
 from postroad.model.foreign import error_text
 from postroad.model.outcome import DELIVERED, Kind, Outcome, failed, unknown
 from postroad.ports.transport import BEAT, Beat
-from postroad.transports.child_frames import CallEnded, Reported
+from postroad.transports.child_frames import Beat as HeartBeat
+from postroad.transports.child_frames import CallEnded, Reported, Said
 from postroad.transports.children import START_S, ChildLost, ChildProcess, Children
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.job import Around, Job, Reads, Reports, plain
+from postroad.transports.raised import as_outcome
 
 
 class FailedInChild(Exception):
@@ -63,9 +65,10 @@ class ProcessSession:
                 return outcome
         except FailedInChild as error:
             return error.outcome
-        except Exception as error:  # noqa: BLE001 - whatever a hook raises is the outcome
-            self._failure_log.raised(queue.name, message, error)
-            said = failed(f"{type(error).__name__}: {error_text(error)}")
+        except BaseException as raised:  # noqa: BLE001 - whatever a hook raises is the outcome
+            wrong = as_outcome(raised)
+            self._failure_log.raised(queue.name, message, wrong)
+            said = failed(f"{type(wrong).__name__}: {error_text(wrong)}")
             return self._failure_log.shown(queue.name, message, said)
         return DELIVERED  # a hook has kept the failure to itself
 
@@ -93,16 +96,17 @@ class ProcessSession:
     async def _call(self, child: ChildProcess, message: Message, beat: Beat) -> CallEnded:
         beat(self._limit_s)
         try:
-            told = partial(self._told, message)
-            ended = await child.call(message, lambda: beat(self._limit_s), told)
+            ended = await child.call(message, partial(self._heard, message, beat))
         except BaseException:  # it is gone, or this try was cut
             self._children.drop(child, cut=True)
             raise
         self._children.give(child)
         return ended
 
-    def _told(self, message: Message, said: Reported) -> None:
-        if self.reports is not None:
+    def _heard(self, message: Message, beat: Beat, said: Said) -> None:
+        if isinstance(said, HeartBeat):
+            beat(self._limit_s)
+        elif isinstance(said, Reported) and self.reports is not None:
             self.reports(message, said.done, said.total, said.note)
 
     def stop(self, number: int) -> bool:

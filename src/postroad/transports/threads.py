@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
+from postroad.transports.raised import named
+
 IDLE_S: Final = 10.0
 """A thread with nothing to do for so long ends."""
 
@@ -43,10 +45,10 @@ class Call:
             return
         if error is None:
             self.answer.set_result(value)
-        elif isinstance(error, Exception):
+        elif isinstance(error, Exception) and not isinstance(error, StopIteration):
             self.answer.set_exception(error)
-        else:  # SystemExit and its like end a thread, not the loop
-            self.answer.set_exception(RuntimeError(f"the handler raised {error!r}"))
+        else:  # SystemExit and its like end a thread, not the loop; StopIteration ends no future
+            self.answer.set_exception(named(error))
 
 
 class Calls(Protocol):

@@ -1,7 +1,7 @@
 """Limits of tenants: whether a tenant may have more queues, messages, mailboxes and so on."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from postroad.model.errors import StoreError, TenantFull
@@ -16,6 +16,7 @@ from postroad.ports.usage import CountedKind
 FRESH_S: Final = 10.0
 """How long a count of queues or lanes is used; what is made here meanwhile is added."""
 SLICE: Final = 1_000
+SENDERS_MAX: Final = 1_000
 SLICE_EVERY_S: Final = 0.1
 """During sends, stored messages are counted in slices, ten a second. One takes SQLite's only reader
 half a ms; for slices of ten thousand other tenants' messages waited 4 to 30."""
@@ -44,6 +45,8 @@ class Allowance:
         self.tasks = Tasks(log)
         self._walk: asyncio.Task[None] | None = None
         self._used = False
+        self._senders: set[str] = set()
+        """Who sent since the last count: one that has nothing stored may have a limit of 0."""
         self._log = log
         self._reached = FirstTimes(store.clock)
 
@@ -59,7 +62,8 @@ class Allowance:
 
     async def limits_of(self, tenant: str) -> TenantLimits:
         """Read the limits of a tenant: its own, else the settings'."""
-        return limits_for(await self._store.tenant_own(tenant), self._limits)
+        own = await self._store.tenants_own([tenant])
+        return limits_for(own.get(tenant, {}), self._limits)
 
     async def _read(self, kept: CountedKind, tenant: str) -> tuple[int, int]:
         """Count what a tenant has, and read how many it may have."""
@@ -85,9 +89,10 @@ class Allowance:
         self._tell(tenant, f"tenants.{kept}_max")
         return TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
-    def sends(self, tenants: Iterable[str]) -> None:
+    def sends(self, tenants: Collection[str]) -> None:
         """Raise TenantFull if one of these tenants has stored as much as it may."""
         self._used = True
+        self._senders.update(tenants)
         if self._walk is None:
             self._walk = self.tasks.start(self._count(), "count of stored messages")
             self._walk.add_done_callback(self._walked)
@@ -118,11 +123,26 @@ class Allowance:
             for tenant, count, size in part.found:
                 old = counts.get(tenant, (0, 0))
                 counts[tenant] = old[0] + count, old[1] + size
+                self._senders.discard(tenant)
             own |= part.own
             after = part.last
             if not after:
+                own |= await self._own_of_senders(counts)
                 self._full = dict(self._over(counts, own))
                 counts, own = {}, {}
+
+    async def _own_of_senders(
+        self, counts: dict[str, tuple[int, int]]
+    ) -> dict[str, dict[str, int]]:
+        """Count those who sent and have nothing stored, and read their limits."""
+        names = list(self._senders)[:SENDERS_MAX]
+        self._senders.clear()
+        for name in names:
+            _ = counts.setdefault(name, (0, 0))  # what was counted stays
+        try:
+            return await self._store.tenants_own(names) if names else {}
+        except StoreError:
+            return {}  # senders get the error themselves
 
     def _walked(self, walk: "asyncio.Task[None]") -> None:
         """The walk has ended, for whatever reason: the next send starts a new one."""

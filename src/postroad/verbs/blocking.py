@@ -212,7 +212,7 @@ class BlockingEndpoints(Verbs):
     enable, disable = blocking(EndpointAdmin.enable), blocking(EndpointAdmin.disable)
     rotate, delete = blocking(EndpointAdmin.rotate), blocking(EndpointAdmin.delete)
     feed, ack = blocking(EndpointAdmin.feed), blocking(EndpointAdmin.ack)
-    recover = blocking(EndpointAdmin.recover)
+    recover, test = blocking(EndpointAdmin.recover), blocking(EndpointAdmin.test)
     stats = blocking(EndpointAdmin.stats)
     rules = blocking(EndpointAdmin.rules)
     set_rules = blocking(EndpointAdmin.set_rules)
@@ -244,10 +244,11 @@ class BlockingReplays(Verbs):
 
 
 class BlockingBatches(Verbs):
-    """Send batches, and see how they stand."""
+    """Send batches, see how they stand, wait for and cancel them."""
 
     batch, chain = blocking(BatchVerbs.batch), blocking(BatchVerbs.chain)
     put, get = blocking(BatchVerbs.put), blocking(BatchVerbs.get)
+    wait, cancel = blocking(BatchVerbs.wait), blocking(BatchVerbs.cancel)
     list = blocking(BatchVerbs.list)
 
 

@@ -61,6 +61,10 @@ class BlockingRegistering(Protocol):
         self, function: Callable[[Message[T]], R], /
     ) -> BlockingBodyCall[T, [Message[T]], R]: ...
     @overload
+    def __call__(  # with `batch` it gets a list, and is sent to one by one
+        self, function: Callable[[list[Message[T]]], R], /
+    ) -> BlockingBodyCall[T, [list[Message[T]]], R]: ...
+    @overload
     def __call__(  # type: ignore[overload-overlap]  # a message is a body, too
         self, function: Callable[Concatenate[Message[Any], P], R], /
     ) -> BlockingArgumentsCall[P, Concatenate[Message[Any], P], R]: ...

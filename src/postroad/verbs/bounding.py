@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from postroad.model.errors import BadInput
 from postroad.model.near_names import nearest
-from postroad.model.texts import TEXTS_MAX, check_fields, checked
+from postroad.model.texts import TEXTS_MAX, check_fields, checked, kind_of
 
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,12 +46,12 @@ class VerbParameter(Struct, frozen=True):
         texts = tuple(kind for kind in self.kinds if kind in (str, bytes))
         many = isinstance(value, str | bytes) and not isinstance(value, texts)
         if self.kinds and (not isinstance(value, self.kinds) or many):
-            raise BadInput(f"{name}= is a {type(value).__name__}: give {_words(self.kinds)}")
+            raise BadInput(f"{name}= is {kind_of(value)}: give {_words(self.kinds)}")
         if self.items and isinstance(value, Collection) and not isinstance(value, str):
             for place, item in enumerate(value):
                 if not isinstance(item, self.items):
-                    kind, words = type(item).__name__, _words(self.items)
-                    raise BadInput(f"{name}=: number {place} is a {kind}: give {words}")
+                    kind, words = kind_of(item), _words(self.items)
+                    raise BadInput(f"{name}=: number {place} is {kind}: give {words}")
         if isinstance(value, str) and name in TEXTS_MAX:
             if not value and name in NEEDED and self.needed:
                 raise BadInput(f"{name} is empty: give one")

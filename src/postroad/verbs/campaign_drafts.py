@@ -68,6 +68,8 @@ class CampaignDetails(Struct, frozen=True):
     zone: str
     columns: tuple[str, ...]
     """The columns of its recipients; none before an import."""
+    import_line: int = 0
+    """Where an unfinished import stands in its file; 0 if there is none."""
 
 
 def attachments_of(given: object) -> tuple[Attachment, ...]:
@@ -124,7 +126,9 @@ class CampaignDrafts:
         spec, credential = campaign.spec, await self._find.credential(campaign)
         texts = (credential.name, spec.template, spec.subject, spec.html)
         rest = (spec.halt, spec.attachments, spec.zone, campaign.columns)
-        return CampaignDetails(*texts, spec.recipient, spec.jobs, *rest)
+        current = await self._store.importing(campaign.id)
+        line = current.line or 1 if current else 0
+        return CampaignDetails(*texts, spec.recipient, spec.jobs, *rest, line)
 
     async def edit(
         self, name: str, *, tenant: str = DEFAULT_TENANT, **options: Unpack[CampaignOptions]

@@ -65,6 +65,7 @@ class CampaignService:
         self._road = road
         self._log = log
         self._mail = mail
+        self._redaction = redaction
         self._links = MailLinks(ring, mail.public_url, mail.bounce_domain)
         self.store = campaign_store(road)
         named = {one.name: one.default() for one in channels if isinstance(one, HasDefault)}
@@ -84,7 +85,7 @@ class CampaignService:
         self.reports = MailReports(road, self.store, self._links, soft)
         self.callbacks = Callbacks(road, self.store, self.credentials, self.reports)
         self.campaigns = CampaignAdmin(
-            self.store, self.credentials, road.clock, self._turn, allowance, road
+            self.store, self.credentials, road.clock, self._turn, allowance, road, redaction
         )
 
     def transports(self, given: Iterable[Transport | Channel]) -> list[Transport]:
@@ -121,7 +122,8 @@ class CampaignService:
         `drain_s`: how long its end waits for a store that is away."""
         road, log = self._road, self._log
         await self._reopen()
-        deps = SenderDeps(self.store, road, pace, figures, road.clock, log, rules, owner, drain_s)
+        parts = (self.store, road, pace, figures, road.clock, log, rules)
+        deps = SenderDeps(*parts, owner, drain_s, self._redaction)
         worker = CampaignWorker(deps, self.credentials, self._repeats)
         tasks = Tasks(self._log, lambda _: ended())
         task = tasks.start(worker.run(), "campaigns")

@@ -6,6 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.campaigns.job_run import OpenedChannel
+from postroad.campaigns.redacting import CampaignRedaction
 from postroad.campaigns.rendering import (
     HTML,
     SUBJECT,
@@ -21,13 +22,15 @@ from postroad.model.entities import DEFAULT_TENANT, Message, Queue
 from postroad.model.errors import BadInput
 from postroad.model.foreign import NAME_CHARACTERS_MAX, clean
 from postroad.model.outcome import Kind, Outcome
+from postroad.model.redaction import Redaction
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel, LooksUp
-from postroad.ports.suppressions import SuppressionLists
+from postroad.ports.store import Store
 from postroad.ports.transport import Prepares
 from postroad.transports.channels import ChannelSession
 from postroad.verbs.campaign_status import CampaignFinder
 from postroad.verbs.credentials import CredentialAdmin
+from postroad.verbs.restoring import check_released
 
 PAGE: Final = 100
 Turn = Callable[[Queue, int], Awaitable[None]]
@@ -67,39 +70,47 @@ class CampaignTrials:
         credentials: CredentialAdmin,
         find: CampaignFinder,
         turn: Turn,
-        lists: SuppressionLists,
+        road: Store,
+        redaction: Redaction,
     ) -> None:
-        self._lists = lists
+        self._redaction = redaction
+        self._road = road
         self._store = store
         self._credentials = credentials
         self._find = find
         self._turn = turn
 
     async def preview(self, name: str, row: int = 1, *, tenant: str = DEFAULT_TENANT) -> Preview:
-        """The message for one recipient, by the recipient's number."""
+        """The message for one recipient, by the recipient's number, without redacted fields."""
         campaign = await self._find.get(name, tenant)
         channel = self._credentials.usable(await self._find.credential(campaign)).channel
-        shown = await self._rendered(campaign, channel, row)
+        sent = await self._rendered(campaign, channel, row)
+        hiding, shown = CampaignRedaction(self._redaction, campaign), sent
+        if hiding.hides:
+            shown = Renderer(campaign, channel).render_or_problem(hiding.row(sent.row))
         text, subject, html = (shown.parts.get(part, "") for part in (TEXT, SUBJECT, HTML))
-        cost = (shown.cost, shown.encoding, shown.problem)
-        return Preview(row, shown.row.recipient, text, subject, html, *cost)
+        cost = (sent.cost, sent.encoding, hiding.text(sent.row, sent.problem))
+        return Preview(row, sent.row.recipient, text, subject, html, *cost)
 
     async def test_send(
         self, name: str, to: str, row: int = 1, *, tenant: str = DEFAULT_TENANT
     ) -> CallAnswer:
         """Send the message of one recipient to somebody else, as a test; no state changes."""
+        _ = await check_released(self._road)  # nothing of a held road is sent, not even a test
         campaign = await self._find.get(name, tenant)
         credential = await self._find.credential(campaign)
         to = self._credentials.channel(credential).recipients.one(to)
         opened = await self._credentials.session_for(credential, to)
+        hiding = CampaignRedaction(self._redaction, campaign)
         try:
             rendered = await self._rendered(campaign, opened.channel, row)
             if rendered.problem:
-                raise BadInput(f"recipient {row}: {rendered.problem}")
-            if found := await self._lists.suppressed(tenant, [to]):
+                raise BadInput(f"recipient {row}: {hiding.text(rendered.row, rendered.problem)}")
+            if found := await self._road.suppressed(tenant, [to]):
                 raise BadInput(f"{to} is on a suppression list: {found[to]}")
             message = message_of(campaign.id, opened.queue, rendered, to=to)
-            outcome = await self._sent(opened, message, rendered.cost)
+            sent = await self._sent(opened, message, rendered.cost)
+            outcome = hiding.outcome(rendered.row, sent)
         finally:
             await opened.session.close()
         said = outcome.provider

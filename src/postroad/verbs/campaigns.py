@@ -23,6 +23,7 @@ from postroad.model.campaign import (
 )
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput, BadTime
+from postroad.model.redaction import Redaction
 from postroad.ports.campaigns import CampaignStore
 from postroad.ports.channel import Channel
 from postroad.ports.clock import Clock
@@ -53,13 +54,15 @@ class CampaignAdmin:
         turn: Turn,
         allowance: Allowance,
         road: Store,
+        redaction: Redaction,
     ) -> None:
         self._allowance = allowance
-        lists = self._lists = road
+        self._redaction = redaction
+        self._lists = road
         self._find = CampaignFinder(store, clock)
         holds = AttachmentHolds(road)
         self._drafts = CampaignDrafts(store, credentials, allowance, self._find, holds)
-        self._trials = CampaignTrials(store, credentials, self._find, turn, lists)
+        self._trials = CampaignTrials(store, credentials, self._find, turn, road, redaction)
         self._store = store
         self._credentials = credentials
         self._clock = clock
@@ -240,7 +243,8 @@ class CampaignAdmin:
     ) -> AsyncIterator[str]:
         """Export the results as `csv` or `ndjson`, in pieces."""
         campaign = await self._find.get(name, tenant)
-        async for piece in export(self._store, campaign, form, _state(state)):
+        about = (campaign, form, _state(state), self._redaction)
+        async for piece in export(self._store, *about):
             yield piece
 
     # Inside

@@ -21,6 +21,7 @@ from postroad.observe.gathering import EventGathering
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.cancel_rounds import CancelRounds
 from postroad.verbs.cancelling import CancelAll, LastTries
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.known_queues import check_queue, unknown_queue
@@ -41,6 +42,7 @@ class Controls:
         self._log = log
         self._gathering = EventGathering(store.clock)
         self._last_tries = last_tries
+        self._rounds = CancelRounds(store)
 
     async def cancel(
         self,
@@ -78,7 +80,7 @@ class Controls:
     ) -> CancelState:
         clock, pause_s = self._store.clock, ASK_EVERY_S
         while True:
-            state = (await self._store.cancel(tenant, [number], running=running))[number]
+            state = await self._rounds.ask(tenant, number, running=running)
             if state is not CancelState.pending:
                 return state
             late = clock.steady_s() >= until_s

@@ -1,12 +1,15 @@
 """Endpoints as people see and set them."""
 
+from base64 import b64encode
+from collections.abc import Sequence
 from typing import Final, Literal, cast
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.endpoint import (
+    OPERATOR,
     EndpointEntry,
     EndpointSpec,
     check_channels,
@@ -14,18 +17,29 @@ from postroad.model.endpoint import (
     endpoint_id,
     queue_name,
 )
+from postroad.model.endpoint_life import ITSELF, LifeEvent
 from postroad.model.errors import BadInput
 from postroad.model.filters import compiled
 from postroad.model.ladder import Ladder
-from postroad.model.matching import SPEC
+from postroad.model.matching import SPEC, unknown_types
 from postroad.model.pace import read_limit
 from postroad.model.states import NEVER
 from postroad.model.texts import ERROR_MAX, KEY_MAX, NAME_MAX, checked
 from postroad.model.webhook import HeaderNames, Hook, HookSecrets, WebhookRules
-from postroad.verbs.hook_access import ACCESS_NAMES, AccessFacts, AccessOptions, access_facts
+from postroad.ports.entropy import secret_bytes
+from postroad.ports.events import EventStore
+from postroad.transports.webhook.signing import SYMMETRIC
+from postroad.verbs.hook_access import (
+    ACCESS_NAMES,
+    AccessFacts,
+    AccessOptions,
+    access_facts,
+    check_tls_is_used,
+)
 from postroad.verbs.webhooks import HookOptions, changed
 
 METADATA_MAX: Final = 50
+SECRET_BYTES: Final = 32
 HOOK_NAMES: Final = ("headers", "reject", "connect_timeout", "timeout", "names", *ACCESS_NAMES)
 CALLED_NAMES: Final = (
     *("headers", "reject", "connect_timeout", "timeout", "ladder", "rate"),
@@ -39,9 +53,9 @@ SPEC_NAMES: Final = ("types", "channels", "filter", "description", "metadata", "
 class EndpointOptions(AccessOptions, total=False):
     """Options of an endpoint; what is not given keeps its value."""
 
-    types: tuple[str, ...]
+    types: Sequence[str]
     """Event types that it gets, as `order.paid` or `order.*`; none is all."""
-    channels: tuple[str, ...]
+    channels: Sequence[str]
     """It gets events with one of these channels; none is all events."""
     filter: dict[str, object] | None
     """What the body of an event must be like."""
@@ -49,7 +63,7 @@ class EndpointOptions(AccessOptions, total=False):
     metadata: dict[str, str]
     headers: dict[str, str]
     """Sent with every request; stored encrypted."""
-    reject: tuple[int, ...]
+    reject: Sequence[int]
     connect_timeout: Duration
     timeout: Duration
     names: HeaderNames
@@ -103,6 +117,8 @@ class EndpointFacts(AccessFacts, frozen=True):
     """When the secret before the last one ends, while both sign."""
     pull: bool = False
     """Whether it is read, and not called."""
+    unknown_types: tuple[str, ...] = ()
+    """Those of its types that no event type of this road fits, where it has some."""
     fault: str = ""
     """Why its secrets cannot be opened; then they are not counted."""
 
@@ -126,6 +142,8 @@ def facts_of(
     """An endpoint as it is shown."""
     row, spec = entry.row, SPEC.decode(entry.row.spec)
     life = row.life
+    # A process that is killed has not written what made it disable the endpoint.
+    fails = life.failing_since_ms or (life.changed_at_ms if life.disabled_by == ITSELF else 0)
     return EndpointFacts(
         id=endpoint_id(row.id),
         url=row.url,
@@ -133,9 +151,9 @@ def facts_of(
         disabled_by=cast('Literal["", "owner", "operator", "itself"]', life.disabled_by),
         reason=life.reason,
         changed_at_ms=life.changed_at_ms,
-        health="failing" if life.failing_since_ms else "healthy",
-        failing_since_ms=life.failing_since_ms,
-        last_error=life.error,
+        health="failing" if fails else "healthy",
+        failing_since_ms=fails,
+        last_error=life.error or (life.reason if fails else ""),
         draining_since_ms=life.draining_since_ms,
         made_at_ms=row.made_at_ms,
         types=spec.types,
@@ -161,10 +179,35 @@ def facts_of(
     )
 
 
+async def with_unknown(
+    store: EventStore, tenant: str, shown: tuple[EndpointFacts, ...]
+) -> tuple[EndpointFacts, ...]:
+    """Endpoints with those of their types that are misspelt, or are still to come."""
+    if not any(one.types for one in shown):
+        return shown
+    found = list(LifeEvent) if tenant == OPERATOR else (await store.event_types()).types
+    known = [each if isinstance(each, str) else each.name for each in found]
+    if not known:  # then every name can be published
+        return shown
+    return tuple(replace(one, unknown_types=unknown_types(one.types, known)) for one in shown)
+
+
+def new_secret() -> str:
+    """Make a signing secret."""
+    return SYMMETRIC + b64encode(secret_bytes(SECRET_BYTES)).decode()
+
+
+def with_secret(facts: EndpointFacts, secret: str) -> NewEndpoint:
+    """An endpoint with its new secret."""
+    return NewEndpoint(**asdict(facts), secret=secret)
+
+
 def check_way(url: str, options: EndpointOptions, *, pull: bool) -> None:
     """Refuse an endpoint that is neither called nor read, and options that do not fit."""
-    if bool(url) == pull:
-        raise BadInput("url: give one, or pull=True for an endpoint that is read and not called")
+    if url and pull:
+        raise BadInput("url: an endpoint with pull is read and not called: give one of the two")
+    if not url and not pull:
+        raise BadInput("url: give one, or pull for an endpoint that is read and not called")
     if pull and (given := [name for name in CALLED_NAMES if options.get(name)]):
         raise BadInput(f"{given[0]}: an endpoint that is read is never called: leave it out")
 
@@ -176,7 +219,9 @@ def changed_endpoint(
     own = {name: value for name, value in options.items() if name in SPEC_NAMES}
     spec = _checked_spec(replace(spec, **own))
     given = {name: value for name, value in options.items() if name in HOOK_NAMES}
-    return spec, *changed(hook, secrets, cast(HookOptions, given))
+    hook, secrets = changed(hook, secrets, cast(HookOptions, given))
+    check_tls_is_used(hook.url, secrets)
+    return spec, hook, secrets
 
 
 def expiry_of(options: EndpointOptions, now_ms: int) -> int:
@@ -198,6 +243,8 @@ def _checked_spec(spec: EndpointSpec) -> EndpointSpec:
     if len(spec.metadata) > METADATA_MAX:
         raise BadInput(f"metadata has {len(spec.metadata)} entries: at most {METADATA_MAX}")
     for name, text in spec.metadata.items():
+        if type(name) is not str or type(text) is not str:
+            raise BadInput(f"metadata {name!r:.60}: its name and its value must be texts")
         # Whether they are short enough.
         _ = checked("metadata", name, NAME_MAX), checked("metadata", text, KEY_MAX)
     return replace(spec, types=types, channels=channels)

@@ -24,10 +24,10 @@ from postroad.model.endpoint_life import (
     enabled_life,
 )
 from postroad.model.errors import BadInput, Conflict
+from postroad.model.facts import COUNTED_MAX
 from postroad.model.matching import SPEC
 from postroad.model.pace import read_limit
 from postroad.model.replay import NothingToReplay, ReplayWhat, spacing_us
-from postroad.model.states import NEVER
 from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
@@ -145,7 +145,7 @@ class EndpointLives:
         row, now_ms = entry.row, self._store.clock.now_ms()
         since_ms, until_ms = span.times(now_ms)
         hours = await self._events.endpoint_hours(row.id, since_ms, until_ms)
-        waiting, oldest_ms, _ = await self._events.endpoint_backlog(row.queue)
+        waiting, oldest_ms, _ = await self._events.endpoint_backlog(row.queue, COUNTED_MAX)
         spell_ms = _spell_ms(entry)
         which = DeadFilter(row.tenant, queue_name(row.id), since_ms=spell_ms)
         return EndpointStats(
@@ -204,9 +204,8 @@ class EndpointLives:
             _ = await self._store.dead_replay(which, count=1, dry_run=False, mode=mode)  # or gone
 
     async def _died(self, which: DeadFilter) -> int:
-        return await self._store.dead_replay(
-            which, count=NEVER, dry_run=True, mode=ReplayMode.reset
-        )
+        count, mode = COUNTED_MAX, ReplayMode.reset
+        return await self._store.dead_replay(which, count=count, dry_run=True, mode=mode)
 
 
 def _spell_ms(entry: EndpointEntry) -> int:

@@ -26,7 +26,7 @@ class StatsSpan(Struct, frozen=True):
     until: datetime | None = None
 
     def times(self, now_ms: int) -> tuple[int, int]:
-        """From when until when, in ms; the last day if nothing is given."""
+        """Return the start and the end in ms: of the last day if nothing is given."""
         if self.by not in WIDTHS_MS:
             raise BadInput(f"by={self.by!r}: 'hour' or 'day'")
         since_ms, until_ms = span_ms(self.since, self.until)
@@ -58,10 +58,11 @@ class EndpointStats(Struct, frozen=True):
     total: EndpointPoint
     points: tuple[EndpointPoint, ...]
     waiting: int
+    """Counted up to 10,000."""
     oldest_waiting_ms: int | None
     """How long the oldest waiting message has been stored."""
     died: int
-    """Messages in the dead set that `recover` would send again."""
+    """Messages in the dead set that `recover` would send again; counted up to 10,000."""
 
 
 class Recovery(Struct, frozen=True):

@@ -44,6 +44,7 @@ class EndpointWatch:
         self._turns = turns
         self._log = log
         self._unwritten: list[EndpointHour] = []
+        self._writing: asyncio.Task[None] | None = None
         self._unjudged: set[int] = set()
         """Queues whose counts are written: whoever is stopped in between judges them at its end."""
         self._look_at_s = 0.0
@@ -94,21 +95,29 @@ class EndpointWatch:
 
     async def _write(self, store: EventStore, hours: Sequence[EndpointHour]) -> None:
         self._unwritten += hours
-        while self._unwritten:
-            rows, self._unwritten = _apart(self._unwritten)
-            try:
-                await store.endpoint_count(rows)
-            except BaseException:
-                self._unwritten = rows + self._unwritten
-                raise
-            for one in rows:
-                self._dead.add(one.queue, one.counts[DEAD])
-            self._unjudged |= {one.queue for one in rows if one.failing_since_ms or one.succeeded}
-            if any(one.failing_since_ms for one in rows):
-                self._look_at_s = min(self._look_at_s, self._store.clock.steady_s() + LOOK_S)
+        while self._unwritten or self._writing:
+            # Whoever is cancelled here leaves it at work: what is given back meanwhile would be
+            # counted twice.
+            self._writing = self._writing or asyncio.ensure_future(self._count(store))
+            await asyncio.shield(self._writing)
             await self._judge_all(store)
         if self._unjudged:
             await self._judge_all(store)
+
+    async def _count(self, store: EventStore) -> None:
+        rows, self._unwritten = _apart(self._unwritten)
+        try:
+            await store.endpoint_count(rows)
+        except StoreError:
+            self._unwritten = rows + self._unwritten
+            raise
+        finally:
+            self._writing = None
+        for one in rows:
+            self._dead.add(one.queue, one.counts[DEAD])
+        self._unjudged |= {one.queue for one in rows if one.failing_since_ms or one.succeeded}
+        if any(one.failing_since_ms for one in rows):
+            self._look_at_s = min(self._look_at_s, self._store.clock.steady_s() + LOOK_S)
 
     async def _tell_dead(self, store: EventStore) -> None:
         self._look_at_s = min(self._look_at_s, await self._dead.tell(store))

@@ -1,6 +1,5 @@
 """Endpoints: the places of a tenant that events are sent to."""
 
-from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -30,11 +29,10 @@ from postroad.model.pace import read_limit
 from postroad.model.texts import checked
 from postroad.model.tokens import EVERY_TENANT
 from postroad.model.webhook import Hook, HookRow, HookSecrets
-from postroad.ports.entropy import secret_bytes
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, open_row
-from postroad.transports.webhook.signing import LIVE_MAX, SYMMETRIC
+from postroad.transports.webhook.signing import LIVE_MAX
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 from postroad.verbs.bounding import bounded
 from postroad.verbs.endpoint_expiry import EndpointExpiry
@@ -47,11 +45,15 @@ from postroad.verbs.endpoint_facts import (
     check_way,
     expiry_of,
     facts_of,
+    new_secret,
+    with_secret,
+    with_unknown,
 )
 from postroad.verbs.endpoint_feed import LEASE_S, EndpointFeeds, FeedAck, FeedPage
 from postroad.verbs.endpoint_life import EndpointLives, EndpointRuleOptions
 from postroad.verbs.endpoint_moves import Edit, Edited, other_lane, put_endpoint
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan
+from postroad.verbs.endpoint_tests import EndpointTests, SentTest
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.hook_access import access_options, check_access, lane_secret, lift
 from postroad.verbs.paging import check_page
@@ -59,7 +61,6 @@ from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.sending import Sending
 from postroad.verbs.webhooks import changed, credential_of, sealed
 
-SECRET_BYTES: Final = 32
 OVERLAP_S: Final = 86_400.0
 OVERLAP_S_MAX: Final = 90 * 86_400.0
 AGAIN_MAX: Final = 10
@@ -89,6 +90,7 @@ class EndpointAdmin:
         self._lives = EndpointLives(store, sending, replays, log)
         self.watch = self._lives.watch
         self.expiry = EndpointExpiry(store, self.delete, log)
+        self._tests = EndpointTests(store, sending, log)
         self._feeds = EndpointFeeds(store, transport, log)
 
     async def create(
@@ -116,8 +118,8 @@ class EndpointAdmin:
         await check_access(self._transport, tenant, given, self._store.clock.now_ms())
         secret = secret or new_secret()
         _, secrets = changed(hook, secrets, {"secrets": (secret,)})
-        policy = replace(self._transport.policy(url), ordered=ordered)
-        policy = self._policy(policy, hook, options)
+        plain = replace(self._transport.policy(url), ordered=ordered)
+        policy = self._policy(plain, hook, options)
         now_ms = self._store.clock.now_ms()
         expires_at_ms = expiry_of(options, now_ms)
         number = self._sending.ids.next(now_ms)
@@ -125,19 +127,18 @@ class EndpointAdmin:
         queue = await self._open_queue(number, tenant, url, policy, credential)
         if spec.rate:
             await self._store.limit_queue(queue.id, read_limit(spec.rate))
-        packed = msgspec.json.encode(spec)
         life = EndpointLife(changed_at_ms=now_ms)
-        about = (number, tenant, queue.id, url, packed, now_ms, 1)
+        about = (number, tenant, queue.id, url, msgspec.json.encode(spec), now_ms, 1)
         row = EndpointRow(*about, expires_at_ms=expires_at_ms, life=life)
         settings = sealed(queue.id, tenant, hook, secrets, self._ring)
-        # It is new: no other version of it can be there.
-        _ = await events.endpoint_put(row, settings)
+        _ = await events.endpoint_put(row, settings)  # no other version of it can be there
         self.expiry.expect()
-        return _with(self._facts(EndpointEntry(row, policy, queue.lanes[0]), settings), secret)
+        made = self._facts(EndpointEntry(row, policy, queue.lanes[0]), settings)
+        return with_secret((await with_unknown(events, tenant, (made,)))[0], secret)
 
     async def get(self, id: str, *, tenant: str = DEFAULT_TENANT) -> EndpointFacts:  # noqa: A002
         """An endpoint; of its secrets only how many there are."""
-        shown = await self._shown([await self._find(id, tenant)])
+        shown = await self._shown([await self._find(id, tenant)], tenant)
         if not shown:
             raise _unknown(id, tenant)
         return shown[0]
@@ -149,7 +150,7 @@ class EndpointAdmin:
         check_page(limit)
         start = endpoint_number(after) if after else 0
         found = await event_store(self._store).endpoint_page(tenant, start, limit + 1)
-        shown = await self._shown(found[:limit])
+        shown = await self._shown(found[:limit], tenant)
         last = endpoint_id(found[limit - 1].row.id) if len(found) > limit else ""
         return EndpointPage(shown, last)
 
@@ -167,6 +168,7 @@ class EndpointAdmin:
         async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
             row = entry.row
             spec = SPEC.decode(row.spec)
+            hook = replace(hook, url=url or hook.url)
             new, hook, secrets = changed_endpoint(spec, hook, secrets, options)
             lane = None
             if not row.url:
@@ -175,7 +177,7 @@ class EndpointAdmin:
                 self._transport.check_endpoint(url)
                 await self._transport.vet(url, tenant)
                 lane = await other_lane(self._transport, row, url, secrets)
-                hook, row = replace(hook, url=url), replace(row, url=url)
+                row = replace(row, url=url)
             policy = self._policy(entry.policy, hook, options)
             if policy != entry.policy:
                 # It keeps its lane.
@@ -244,6 +246,17 @@ class EndpointAdmin:
         """Count messages as delivered that were read from a feed. Twice is as good as once."""
         return await self._feeds.ack(await self._find(id, tenant), ids)
 
+    async def test(
+        self,
+        id: str,  # noqa: A002
+        type: str = "",  # noqa: A002 - the word of the trade
+        *,
+        tenant: str = DEFAULT_TENANT,
+    ) -> SentTest:
+        """Send a test event to this endpoint alone, with the header `postroad-test`: of a type, or
+        of the first that it gets, with the example in its schema or a body made of it."""
+        return await self._tests.send(partial(self._find, id, tenant), type)
+
     async def recover(
         self,
         id: str,  # noqa: A002
@@ -252,8 +265,8 @@ class EndpointAdmin:
         dry_run: bool = False,
         tenant: str = DEFAULT_TENANT,
     ) -> Recovery:
-        """Send again what died since a time, or since the spell of failures began that the endpoint
-        was last disabled in: as a replay, at the rate of draining. `dry_run` only counts."""
+        """Send again what died since a time, or since the failures began for which the endpoint was
+        last disabled: as a replay, at the rate of draining. `dry_run` only counts."""
         return await self._lives.recover(partial(self._find, id, tenant), since, dry_run=dry_run)
 
     async def stats(
@@ -306,7 +319,7 @@ class EndpointAdmin:
             row = replace(entry.row, life=replace(entry.row.life, secret_notice_ms=notice_ms))
             return Edited(row, hook, replace(secrets, secrets=(secret,), ending=kept))
 
-        return _with(await self._edit(id, tenant, edit), secret)
+        return with_secret(await self._edit(id, tenant, edit), secret)
 
     async def delete(self, id: str, *, tenant: str = DEFAULT_TENANT) -> None:  # noqa: A002
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
@@ -321,8 +334,6 @@ class EndpointAdmin:
             self.expiry.expect()  # which ends it
             raise
         self._transport.endpoints.forget()
-
-    # The rest
 
     async def _edit(self, id: str, tenant: str, edit: Edit) -> EndpointFacts:  # noqa: A002
         """Change an endpoint as it is now; again when somebody else has changed it meanwhile."""
@@ -357,12 +368,15 @@ class EndpointAdmin:
             raise _unknown(endpoint_id(entry.row.id), entry.row.tenant)
         return open_row(rows[0], self._ring)
 
-    async def _shown(self, entries: Sequence[EndpointEntry]) -> tuple[EndpointFacts, ...]:
-        rows = await self._store.read_hooks([entry.row.queue for entry in entries])
-        by_queue = {row.queue: row for row in rows}
+    async def _shown(
+        self, entries: Sequence[EndpointEntry], tenant: str
+    ) -> tuple[EndpointFacts, ...]:
+        found = await self._store.read_hooks([each.row.queue for each in entries])
+        rows = {row.queue: row for row in found}
         # One without settings is being deleted at this moment.
-        pairs = [(entry, by_queue.get(entry.row.queue)) for entry in entries]
-        return tuple(self._facts(entry, row) for entry, row in pairs if row is not None)
+        known = [each for each in entries if each.row.queue in rows]
+        shown = tuple(self._facts(each, rows[each.row.queue]) for each in known)
+        return await with_unknown(event_store(self._store), tenant, shown)
 
     def _facts(self, entry: EndpointEntry, row: HookRow) -> EndpointFacts:
         rules, now_ms = self._transport.rules, self._store.clock.now_ms()
@@ -384,12 +398,3 @@ class EndpointAdmin:
 
 def _unknown(id: str, tenant: str) -> UnknownEndpoint:  # noqa: A002
     return UnknownEndpoint(f"there is no endpoint {id} of tenant {tenant!r}")
-
-
-def new_secret() -> str:
-    """Make a signing secret."""
-    return SYMMETRIC + b64encode(secret_bytes(SECRET_BYTES)).decode()
-
-
-def _with(facts: EndpointFacts, secret: str) -> NewEndpoint:
-    return NewEndpoint(**msgspec.structs.asdict(facts), secret=secret)

@@ -7,18 +7,20 @@ import msgspec
 
 from postroad.model.errors import BadSchema, SchemaMismatch
 from postroad.model.extras import Needing
+from postroad.verbs.event_problems import Fits, Problems
+from postroad.verbs.event_schema_cost import SchemaCost
 
 SCHEMA_BYTES_MAX: Final = 256 << 10
-PROBLEMS_MAX: Final = 10
-PROBLEM_CHARACTERS: Final = 200
+TEXT_MAX: Final = 200
 REGEX_BYTES_MAX: Final = 1 << 20
 
 Check = Callable[[Any], tuple[str, ...]]
 
 
-def checker(name: str, schema: dict[str, Any]) -> Check:
+def checker(name: str, schema: dict[str, Any], *, new: bool = False) -> Check:
     """Compile a schema into a function that says what is wrong with a body, each problem with its
-    JSON pointer. Patterns are matched in linear time, and nothing is fetched from elsewhere."""
+    JSON pointer. Patterns are matched in linear time, and nothing is fetched from elsewhere. A
+    `new` one may not look at a place of a body too often."""
     if len(msgspec.json.encode(schema)) > SCHEMA_BYTES_MAX:
         raise BadSchema(f"the schema of {name!r} is too large: at most {SCHEMA_BYTES_MAX} bytes")
     with Needing("a schema of events"):
@@ -29,21 +31,24 @@ def checker(name: str, schema: dict[str, Any]) -> Check:
             ValidationError,
         )
     options = RegexOptions(size_limit=REGEX_BYTES_MAX, dfa_size_limit=REGEX_BYTES_MAX)
+
+    def compiled(part: dict[str, Any]) -> Fits:
+        return Draft202012Validator(part, retriever=_refuse, pattern_options=options).is_valid
+
     try:
-        validator = Draft202012Validator(schema, retriever=_refuse, pattern_options=options)
+        fits = compiled(schema)
+        if new:
+            SchemaCost(schema).check()
     except (ValidationError, ReferencingError, ValueError) as error:
-        text = str(error).partition("\n")[0][:PROBLEM_CHARACTERS]
+        text = str(error).partition("\n")[0][:TEXT_MAX]
+        if text.endswith('is not a "regex"'):
+            text += (
+                ": it has no backreferences, nothing that looks ahead or behind, and is not large"
+            )
         raise BadSchema(f"the schema of {name!r} cannot be used: {text}") from None
 
     def check(body: Any) -> tuple[str, ...]:
-        if validator.is_valid(body):
-            return ()
-        found: list[str] = []
-        for error in validator.iter_errors(body):
-            found.append(f"{_pointer(error.instance_path)}: {error.message[:PROBLEM_CHARACTERS]}")
-            if len(found) == PROBLEMS_MAX:
-                break
-        return tuple(found)
+        return () if fits(body) else Problems(schema, compiled).of(body)
 
     return check
 
@@ -54,9 +59,4 @@ def mismatch(name: str, problems: tuple[str, ...]) -> SchemaMismatch:
 
 
 def _refuse(address: str) -> Any:
-    raise ValueError(f"{address[:PROBLEM_CHARACTERS]} is another document, and none is fetched")
-
-
-def _pointer(path: list[str | int]) -> str:
-    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
-    return "".join(f"/{part}" for part in parts) or "(the body)"
+    raise ValueError(f"{address[:TEXT_MAX]} is another document, and none is fetched")

@@ -95,7 +95,7 @@ class EventTypeAdmin:
             _ = check_type(kind.name)  # whether it is one
             _ = checked("description", kind.description, DESCRIPTION_MAX)  # short enough
             if kind.schema is not None:
-                _ = checker(kind.name, kind.schema)  # whether it can be used
+                _ = checker(kind.name, kind.schema, new=True)  # whether it can be used
         known = {each.name for each in (await store.event_types()).types}
         if len(known | {kind.name for kind in kinds}) > TYPES_MAX:
             raise BadInput(f"a road has at most {TYPES_MAX} event types: archive none, reuse some")

@@ -22,6 +22,7 @@ from postroad.model.errors import (
     UnknownEventType,
 )
 from postroad.model.event import (
+    TEST_CHANNEL,
     EventArrival,
     EventRow,
     EventTarget,
@@ -112,7 +113,7 @@ class Unmatched(Struct, frozen=True):
     types: tuple[UnmatchedEvents, ...]
 
 
-class _Asked(Struct, frozen=True):
+class Asked(Struct, frozen=True):
     """A publish before it is matched."""
 
     tenant: str
@@ -222,7 +223,7 @@ class EventVerbs:
         parsed = cache(lambda: _parsed(arrival.body))
         about = (arrival.tenant, arrival.type, arrival.body, channels, arrival.key, parsed)
         while True:
-            versions, targets = await self._matched(asked := _Asked(*about), await self._types())
+            versions, targets = await self._matched(asked := Asked(*about), await self._types())
             publish = self._made(asked, targets, {}, versions)
             event = replace(publish.event, id=arrival.id, made_at_ms=arrival.made_at_ms)
             headers, digest = arrival.headers, arrival.digest
@@ -234,7 +235,7 @@ class EventVerbs:
 
     def _asked(
         self, name: str, body: object, tenant: str, key: str | None, channels: Sequence[str]
-    ) -> _Asked:
+    ) -> Asked:
         check_names("event", tenant)
         if isinstance(body, bytes):
             raise BadBody("the body of an event is JSON: give plain data, not bytes")
@@ -247,16 +248,17 @@ class EventVerbs:
         if key == "":
             raise BadInput("key is empty: give one, or leave it out")
         listed = check_channels(tuple(channels))
+        if TEST_CHANNEL in listed:
+            raise BadInput(f"channel {TEST_CHANNEL!r} marks test events: use another name")
         parsed = cache(lambda: _parsed(written))
-        return _Asked(tenant, check_type(name), written, listed, checked("key", key or ""), parsed)
+        return Asked(tenant, check_type(name), written, listed, checked("key", key or ""), parsed)
 
     async def _publish(
-        self, asked: _Asked, carried: Mapping[str, str], store_it: "StoreIt | None" = None
+        self, asked: Asked, carried: Mapping[str, str], store_it: "StoreIt | None" = None
     ) -> EventReceipt:
         store_it = store_it or event_store(self._store).publish
         for _ in range(AGAIN_MAX):
-            catalogue = await self._types()
-            problems = _problems(catalogue, asked)
+            catalogue, problems = await self._judged(asked)
             versions, targets = await self._matched(asked, catalogue)
             publish = self._made(asked, targets, carried, versions)
             said = await store_it(publish)
@@ -268,13 +270,26 @@ class EventVerbs:
             "publish it again"
         )
 
+    async def _judged(self, asked: Asked) -> tuple[Catalogue, tuple[str, ...]]:
+        """The event types, and what is wrong with a body. Nothing is refused by types that have
+        changed since this process read them."""
+        catalogue = await self._types()
+        try:
+            return catalogue, problems_of(catalogue, asked)
+        except BadInput:
+            if catalogue.version == await event_store(self._store).event_types_version():
+                raise
+        self._catalogue = None
+        catalogue = await self._types()
+        return catalogue, problems_of(catalogue, asked)
+
     async def _types(self) -> Catalogue:
         if self._catalogue is None:
             self._catalogue = Catalogue(await event_store(self._store).event_types())
         return self._catalogue
 
     async def _matched(
-        self, asked: _Asked, catalogue: Catalogue
+        self, asked: Asked, catalogue: Catalogue
     ) -> tuple[tuple[int, int], tuple[EventTarget, ...]]:
         """The endpoints that get an event, and the versions of the sets that say so."""
         matcher, now_ms = await self._matcher(asked.tenant), self._store.clock.now_ms()
@@ -297,7 +312,7 @@ class EventVerbs:
 
     def _made(
         self,
-        asked: _Asked,
+        asked: Asked,
         targets: tuple[EventTarget, ...],
         carried: Mapping[str, str],
         versions: tuple[int, int],
@@ -320,7 +335,7 @@ def _parsed(body: bytes) -> object:
         raise BadBody(f"the body of an event is JSON, and this is none: {error}") from None
 
 
-def _problems(catalogue: Catalogue, asked: _Asked) -> tuple[str, ...]:
+def problems_of(catalogue: Catalogue, asked: Asked) -> tuple[str, ...]:
     """What is wrong with a body that may be published all the same."""
     if not catalogue.types:
         return ()
@@ -338,7 +353,7 @@ def _problems(catalogue: Catalogue, asked: _Asked) -> tuple[str, ...]:
 
 
 def _receipt(
-    asked: _Asked, publish: Publish, said: Published, problems: tuple[str, ...]
+    asked: Asked, publish: Publish, said: Published, problems: tuple[str, ...]
 ) -> EventReceipt:
     if said.digest and said.digest != publish.digest:
         raise Conflict(

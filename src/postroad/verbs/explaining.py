@@ -1,6 +1,7 @@
 """Explanations of messages, queues and lanes: what happened, what holds them, what comes next."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -15,26 +16,32 @@ from postroad.model.explain import (
     explain_lane,
     explain_queue,
 )
-from postroad.model.facts import BY_HAND, Pause
+from postroad.model.facts import BY_HAND, COUNTED_MAX, MessageFacts, Pause, QueueFacts
 from postroad.model.ids import to_number
-from postroad.model.next_step import BEING_DELETED, ENDPOINT
+from postroad.model.next_step import BEING_DELETED, ENDPOINT, ROAD_HELD
 from postroad.model.recipients import may_name
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
 from postroad.ports.events import EventStore
+from postroad.ports.restoring import Restorable
 from postroad.ports.store import Kept
 from postroad.verbs.bounding import bounded
+
+Facts = TypeVar("Facts", MessageFacts, QueueFacts)
 
 
 @bounded
 class Explainer:
     """Explains messages, queues and lanes. `sends` tells whether an engine of this process is
-    trying a message now."""
+    trying a message now, `runs` whether there is one: a held road has none."""
 
-    def __init__(self, store: Kept, clock: Clock, sends: Callable[[int], bool]) -> None:
+    def __init__(
+        self, store: Kept, clock: Clock, sends: Callable[[int], bool], runs: Callable[[], bool]
+    ) -> None:
         self._store = store
         self._clock = clock
         self._sends = sends
+        self._runs = runs
 
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
         """Explain a message."""
@@ -46,7 +53,7 @@ class Explainer:
                 f"this road knows no message {id} of tenant {tenant!r}: it may have been "
                 f"deleted for its age{lies if isinstance(self._store, HasBroker) else ''}"
             )
-        facts = replace(facts, pause=await self._pause(facts.queue))
+        facts = await self._with_pause(facts)
         if may_name(facts.queue.name):
             named = await self._store.recipients_of([number])
             reports = tuple(await self._store.reports_of(number))
@@ -55,11 +62,24 @@ class Explainer:
 
     async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
         """Explain a queue."""
-        facts = await self._store.queue_facts(tenant, queue)
+        facts = await self._store.queue_facts(tenant, queue, COUNTED_MAX)
         if facts is None:
-            raise UnknownQueue(f"this road has no queue {queue!r} of tenant {tenant!r}")
-        facts = replace(facts, pause=await self._pause(facts.queue))
+            raise UnknownQueue(
+                f"this road has no queue {queue!r} of tenant {tenant!r}: see `postroad queues`"
+            )
+        facts = await self._with_pause(facts)
         return explain_queue(facts, self._clock.now_ms())
+
+    async def _with_pause(self, facts: Facts) -> Facts:
+        """Add why its queue sends nothing: a held road is like a pause of every queue."""
+        store, held = self._store, None
+        if not self._runs() and isinstance(store, Restorable):
+            held = await store.restoration()
+        if held is None or not held.held_at_ms:
+            return replace(facts, pause=await self._pause(facts.queue))
+        why = Pause(ROAD_HELD, f"road held: {held.reason}")
+        queue = replace(facts.queue, paused=True)
+        return replace(facts, queue=queue, paused_at_ms=held.held_at_ms, pause=why)
 
     async def _pause(self, queue: Queue) -> Pause:
         """Tell why a queue is paused: that of an endpoint is by the endpoint's own state."""
@@ -81,7 +101,7 @@ class Explainer:
         self, lane: int, *, tenant: str | None = DEFAULT_TENANT
     ) -> LaneExplanation:
         """Explain a lane, by its number."""
-        facts = await self._store.lane_facts(lane)
+        facts = await self._store.lane_facts(lane, COUNTED_MAX)
         if facts is None or tenant not in (None, facts.lane.tenant):
             whose = "" if tenant is None else f" of tenant {tenant!r}"
             raise UnknownLane(f"this road has no lane {lane}{whose}: see `postroad lanes`")

@@ -27,7 +27,7 @@ from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import moment_ms, span_ms
 
-NAMES_MAX: Final = 50
+NAMES_MAX: Final = 100
 WRITTEN_MS: Final = 2_000
 """So long after its end a bucket has the figures of all processes."""
 Unwritten = Callable[[], Sequence[Rollup]]

@@ -97,6 +97,10 @@ class Registering(Protocol):
     @overload
     def __call__(self, function: Callable[[Message[T]], R], /) -> BodyCall[T, [Message[T]], R]: ...
     @overload
+    def __call__(  # with `batch` it gets a list, and is sent to one by one
+        self, function: Callable[[list[Message[T]]], R], /
+    ) -> BodyCall[T, [list[Message[T]]], R]: ...
+    @overload
     def __call__(  # type: ignore[overload-overlap]  # a message is a body, too
         self, function: Callable[Concatenate[Message[Any], P], R], /
     ) -> ArgumentsCall[P, Concatenate[Message[Any], P], R]: ...

@@ -123,6 +123,12 @@ async def check_access(
         check_header(AUTHORIZATION, authorization(auth))
 
 
+def check_tls_is_used(url: str, secret: HookSecrets) -> None:
+    """Refuse certificates for connections that have none."""
+    if secret.tls is not None and url.startswith("http://"):
+        raise BadInput("tls: there are no certificates at http://: give an https:// URL, or no tls")
+
+
 def lane_secret(secret: HookSecrets) -> str:
     """Return what tells the lanes of one server apart: whom its requests come from."""
     auth, tls = secret.auth, secret.tls

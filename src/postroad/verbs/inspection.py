@@ -6,12 +6,13 @@ from msgspec import Struct
 
 from postroad.model.cursors import cursor, number_in, place_in
 from postroad.model.entities import DEFAULT_TENANT
+from postroad.model.errors import BadInput
 from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
-from postroad.model.overview import LaneRow, Overview, QueueRow
-from postroad.model.states import State
+from postroad.model.overview import LaneRow, Overview, PageOf, QueueRow
+from postroad.model.states import NEVER, State
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
-from postroad.verbs.paging import check_page
+from postroad.verbs.paging import check_most, check_page
 
 
 class QueuePage(Struct, frozen=True):
@@ -53,33 +54,56 @@ class Inspection:
         self._intervals_s = intervals_s
 
     async def queues(
-        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+        self,
+        *,
+        limit: int = 100,
+        after: str = "",
+        trouble: bool = False,
+        most: int = NEVER,
+        tenant: str = DEFAULT_TENANT,
     ) -> QueuePage:
-        """A page of queues, by name."""
+        """A page of queues, by name; with `trouble` only those that are blocked, paused, or held by
+        an exhausted message. With `most` the messages at each retry level are counted up to so
+        many."""
         check_page(limit)
-        query = ("queues", tenant)
-        found = await self._store.queue_page(tenant, place_in(after, query), limit + 1)
+        query = ("queues", tenant, trouble)
+        which = PageOf(trouble, check_most(most))
+        found = await self._store.queue_page(tenant, place_in(after, query), limit + 1, which)
         shown = tuple(found[:limit])
         return QueuePage(shown, cursor(shown[-1].queue, query) if len(found) > limit else "")
 
     async def lanes(
-        self, *, limit: int = 100, after: str = "", tenant: str = DEFAULT_TENANT
+        self,
+        *,
+        limit: int = 100,
+        after: str = "",
+        trouble: bool = False,
+        most: int = NEVER,
+        tenant: str = DEFAULT_TENANT,
     ) -> LanePage:
-        """A page of lanes, by number."""
+        """A page of lanes, by number; with `trouble` only those that are paused or whose circuits
+        are open. With `most` the messages at each retry level are counted up to so many."""
         check_page(limit)
-        query = ("lanes", tenant)
+        query = ("lanes", tenant, trouble)
         start = number_in(place_in(after, query), after) if after else 0
-        found = await self._store.lane_page(tenant, start, limit + 1)
+        which = PageOf(trouble, check_most(most))
+        found = await self._store.lane_page(tenant, start, limit + 1, which)
         shown = tuple(found[:limit])
         return LanePage(shown, cursor(str(shown[-1].id), query) if len(found) > limit else "")
 
-    async def overview(self, *, tenant: str | None = DEFAULT_TENANT) -> Overview:
-        """Counts of all messages by state."""
-        return await self._store.overview(tenant)
+    async def overview(self, *, most: int = NEVER, tenant: str | None = DEFAULT_TENANT) -> Overview:
+        """Counts of all messages by state; with `most` by bounded look-ups, each up to so many."""
+        if check_most(most) == NEVER:
+            return await self._store.overview(tenant)
+        if tenant is None:
+            raise BadInput("most= counts the messages of one tenant: name it, or leave most= out")
+        return await self._store.brief_overview(tenant, most)
 
-    async def levels(self, *, tenant: str | None = DEFAULT_TENANT) -> list[LevelRow]:
-        """The retry-level table with live counts."""
-        said, asked = await self._store.overview(tenant), self._store.queries
+    async def levels(
+        self, *, most: int = NEVER, tenant: str | None = DEFAULT_TENANT
+    ) -> list[LevelRow]:
+        """The retry-level table with live counts; with `most` each up to so many."""
+        said, asked = await self.overview(most=most, tenant=tenant), self._store.queries
         polling = queries_per_hour(self._intervals_s)
         return [
             _level(level, interval_s, polling[level], said, asked, len(polling) - 1)

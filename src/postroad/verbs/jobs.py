@@ -1,6 +1,5 @@
 """Jobs: wait for their ends, and read what they gave."""
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -8,14 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from postroad.model.durations import CENTURY_S, Duration, seconds_of
+from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
-from postroad.model.errors import (
-    BadInput,
-    Forbidden,
-    NotOnRabbitMQ,
-    UnknownMessage,
-)
+from postroad.model.errors import Forbidden, NotOnRabbitMQ, UnknownMessage
 from postroad.model.facts import MessageFacts
 from postroad.model.ids import to_number, to_text
 from postroad.model.job_errors import JobFailed, NoResult, ResultTimeout
@@ -27,16 +21,12 @@ from postroad.ports.store import Store
 from postroad.transports.job_progress import Progress
 from postroad.transports.job_result import JobFailure
 from postroad.verbs.bounding import bounded
+from postroad.verbs.ending import until_ended, wait_s
 from postroad.verbs.paging import check_page
 
-LOOK_S: Final = 5.0
-"""Who waits looks again after so long: a ring may be lost, and not every end is rung for."""
-SOON_S: Final = 0.25
-"""The second look: the message may have ended before another process knew that it is waited for."""
-LOOK_DEAF_S: Final = 1.0
-"""The same while the bell is down."""
 LOOKED_AT: Final = 2_000
-"""So many reports of progress are looked at for jobs that run: those of ended ones stay a day."""
+"""So many of a tenant's reports of progress are looked at for jobs that run: those of ended ones
+stay a day."""
 NOT_HERE: Final = (
     "results: a road on RabbitMQ keeps none. Have the handler store its result, or use a road on "
     "PostgreSQL or SQLite"
@@ -96,19 +86,10 @@ class JobVerbs:
     ) -> JobEnd:
         """Wait until a message has ended, at most so long, and tell where it is. Without a timeout
         it waits for as long as it takes."""
-        clock, number = self._store.clock, to_number(id)
-        until_s = clock.steady_s() + wait_s(timeout)
-        with self._store.bell.waiting(number) as rung:
-            look_s = SOON_S
-            while True:
-                rung.clear()
-                found = await self._look(id, number, tenant)
-                left_s = until_s - clock.steady_s()
-                if found.ended or left_s <= 0:
-                    return found
-                self._store.bell.want(number)
-                await self._pause(rung, min(left_s, look_s))
-                look_s = LOOK_S
+        number = to_number(id)
+        until_s = self._store.clock.steady_s() + wait_s(timeout)
+        look = partial(self._look, id, number, tenant)
+        return await until_ended(self._store, number, until_s, look, lambda found: found.ended)
 
     async def result(
         self,
@@ -125,7 +106,7 @@ class JobVerbs:
         self, *, limit: int = 100, tenant: str = DEFAULT_TENANT
     ) -> tuple[RunningJob, ...]:
         """Jobs that run and have told how far they have come, those that told last first. Of the
-        latest reports, 2,000 are looked at."""
+        tenant's latest reports, 2,000 are looked at."""
         check_page(limit)
         store = self._store
         if not isinstance(store, JobOutputs):
@@ -137,16 +118,6 @@ class JobVerbs:
                 found.append(RunningJob(to_text(one.id), one.queue, come))
         return tuple(found[:limit])
 
-    async def _pause(self, rung: asyncio.Event, left_s: float) -> None:
-        """Wait for the bell, at most so long."""
-        look_s = left_s if self._store.bell.alive else min(left_s, LOOK_DEAF_S)
-        timer = self._store.clock.later(round(look_s * 1000) + 1, rung.set)
-        try:
-            # Either way the store is asked again.
-            _ = await rung.wait()
-        finally:
-            timer.cancel()
-
     async def _look(self, id: str, number: int, tenant: str) -> JobEnd:  # noqa: A002
         store = self._store
         if not isinstance(store, JobOutputs):
@@ -155,7 +126,10 @@ class JobVerbs:
         said = await store.output_of(tenant, number, OutputKind.progress)
         come = None if said is None else msgspec.json.decode(said, type=Progress)
         if facts is None:
-            raise UnknownMessage(f"this road has no message {id} of tenant {tenant!r}")
+            raise UnknownMessage(
+                f"this road has no message {id} of tenant {tenant!r}: check the id and its "
+                "tenant; it may have been deleted for its age"
+            )
         failures = await _failures(store, tenant, facts)
         told, ended = partial(JobEnd, id, facts.queue.name, failures=failures), facts.ended
         if ended is None:
@@ -194,14 +168,6 @@ def result_of(end: JobEnd) -> Any:
             ", and ask within that time"
         )
     return end.result
-
-
-def wait_s(timeout: Duration | None) -> float:
-    """How many seconds to wait; BadInput if that is no time."""
-    seconds = CENTURY_S if timeout is None else seconds_of(timeout)
-    if not seconds >= 0:
-        raise BadInput(f"timeout={timeout!r}: give seconds or a timedelta, not a negative one")
-    return min(seconds, CENTURY_S)
 
 
 async def _failures(store: JobOutputs, tenant: str, facts: MessageFacts) -> tuple[JobFailure, ...]:

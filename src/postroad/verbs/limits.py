@@ -73,5 +73,7 @@ class NamedLimits:
     async def delete(self, name: str, *, tenant: str = DEFAULT_TENANT) -> None:
         """Lift a named limit."""
         if not await self._store.drop_limit(tenant, name):
-            raise UnknownLimit(f"there is no limit {name!r} of tenant {tenant!r}")
+            raise UnknownLimit(
+                f"there is no limit {name!r} of tenant {tenant!r}: see `postroad limits`"
+            )
         self._log.info("limit lifted", limit=name, tenant=tenant)

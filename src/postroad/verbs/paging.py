@@ -15,6 +15,13 @@ def check_page(limit: int, most: int = PAGE_MAX) -> None:
         raise BadInput(f"limit={limit}: give 1 to {most}, and page with `after`")
 
 
+def check_most(most: int) -> int:
+    """How far messages are counted; BadInput if that is no positive number."""
+    if not 1 <= most <= NEVER:
+        raise BadInput(f"most={most}: give 1 or more, or leave it out to count all")
+    return most
+
+
 def span_ms(
     since: datetime | None, until: datetime | None, otherwise: tuple[int, int] = (0, NEVER)
 ) -> tuple[int, int]:

@@ -5,11 +5,13 @@ from typing import Final
 
 import msgspec
 
+from postroad.campaigns.redacting import CampaignRedaction
 from postroad.model.durations import Duration, seconds_of
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
 from postroad.model.privacy import Erasure, Subject
-from postroad.model.redaction import Redaction
+from postroad.model.redaction import HIDDEN, Redaction
+from postroad.ports.campaigns import CampaignRecords
 from postroad.ports.privacy import Exported
 from postroad.ports.store import Store
 from postroad.stores.exported_rows import EXPORTS
@@ -23,6 +25,8 @@ PAGE: Final = 500
 LOOK_S: Final = 0.1
 NAMED_BY: Final = ("queue", "type", "mailbox")
 """The columns that say which rules of redaction a body has."""
+Campaigns = dict[str, CampaignRedaction | None]
+"""Those of a page's recipients, by name; None where one was deleted meanwhile."""
 
 
 @bounded
@@ -35,9 +39,11 @@ class PrivacyVerbs:
         store: Store,
         work: ErasureWork,
         addressing: Addressing,
-        redaction: Redaction | None = None,
+        redaction: Redaction,
+        campaigns: CampaignRecords,
     ) -> None:
-        self._redaction = redaction or Redaction()
+        self._campaigns = campaigns
+        self._redaction = redaction
         self._store = store
         self._addressing = addressing
         self._work = work
@@ -85,17 +91,34 @@ class PrivacyVerbs:
             while after is not None:
                 rows, after = await self._store.export_page(kind, subject, after, PAGE)
                 about = {"kind": kind, "tenant": subject.tenant}
-                lines = [about | self._redacted(row) for row in rows]
+                seen: Campaigns = {}
+                lines = [about | await self._redacted(subject.tenant, row, seen) for row in rows]
                 if lines:
                     yield msgspec.json.Encoder().encode_lines(lines)
 
-    def _redacted(self, row: Exported) -> Exported:
+    async def _redacted(self, tenant: str, row: Exported, seen: Campaigns) -> Exported:
         """A row without the fields of its body that are not shown, by its queue, its mailbox or
-        the type of its event."""
-        if "body" not in row or not self._redaction:
+        the type of its event; of a recipient by its campaign."""
+        if not self._redaction:
+            return row
+        if "fields" in row and self._redaction.hides(str(row["campaign"])):
+            return row | {"fields": await self._shown_fields(tenant, row, seen)}
+        if "body" not in row:
             return row
         name = next((str(row[each]) for each in NAMED_BY if each in row), "")
         return row | {"body": self._redaction.content(name, row["body"])}
+
+    async def _shown_fields(self, tenant: str, row: Exported, seen: Campaigns) -> object:
+        name = str(row["campaign"])
+        if name not in seen:
+            campaign = await self._campaigns.campaign(tenant, name)
+            known = None if campaign is None else CampaignRedaction(self._redaction, campaign)
+            seen[name] = known
+        hiding = seen[name]
+        if hiding is None:  # deleted meanwhile: nobody knows which of them are to be hidden
+            return HIDDEN
+        fields = msgspec.json.encode(row["fields"]).decode()
+        return list(hiding.cells(fields).values())
 
 
 def meant(tenant: str | None, recipient: str | None) -> Subject:

@@ -184,7 +184,8 @@ class ReplayVerbs:
         found = await event_store(self._store).endpoint_page(tenant, number - 1, 1)
         if not found or found[0].row.id != number:
             raise UnknownEndpoint(
-                f"there is no endpoint {endpoint_id(number)} of tenant {tenant!r}"
+                f"there is no endpoint {endpoint_id(number)} of tenant {tenant!r}: "
+                "see `postroad endpoint list`"
             )
 
     def _asked(self, what: str, tenant: str, options: ReplayOptions) -> ReplayJob:
@@ -221,7 +222,9 @@ class ReplayVerbs:
     async def _find(self, id: str, tenant: str) -> ReplayJob:  # noqa: A002
         found = await self._replays().replay_page(tenant, replay_number(id), NEVER, 1)
         if not found:
-            raise UnknownReplay(f"there is no replay {id} of tenant {tenant!r}")
+            raise UnknownReplay(
+                f"there is no replay {id} of tenant {tenant!r}: see `postroad replay list`"
+            )
         return found[0]
 
     async def _turn(self, id: str, tenant: str, state: ReplayState) -> Replay:  # noqa: A002
@@ -285,7 +288,7 @@ def _endpoint(given: str | None) -> int:
         return 0
     number = endpoint_number(given)
     if not number:  # it must not mean all of them
-        raise UnknownEndpoint(f"there is no endpoint {given}")
+        raise UnknownEndpoint(f"there is no endpoint {given}: see `postroad endpoint list`")
     return number
 
 

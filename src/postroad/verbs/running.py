@@ -34,6 +34,7 @@ from postroad.verbs.endpoints import EndpointAdmin
 from postroad.verbs.events import EventVerbs
 from postroad.verbs.registering import Registry
 from postroad.verbs.replays import spawn_replays
+from postroad.verbs.restoring import run_restored
 from postroad.verbs.scheduler import Scheduler, TickDrafts
 from postroad.verbs.sending import Sending
 from postroad.verbs.signals import SignalTrap
@@ -85,23 +86,27 @@ class RoadRun:
         self._road = road
         self._parts = parts
         self._reports: ProgressReports | None = None
+        self._runs = False
         self._ended = asyncio.Event()
 
     async def run(self, *, until_idle: bool) -> None:
         """Deliver until stopped, or, with `until_idle`, until nothing is due any more."""
         _ = self._parts.sending.taking()  # whether it is open
-        if self._road.engine is not None:
+        if self._runs:
             raise BadInput("this road runs already: one run() at a time")
-        ended = self._ended = asyncio.Event()
+        self._runs, ended = True, asyncio.Event()
+        self._ended = ended
         try:
+            await run_restored(self._road.store, self._road.log)
             async with self._road.registry.providers.opened():
                 await self._deliver(until_idle=until_idle)
         finally:
+            self._runs = False
             ended.set()
 
     async def end(self) -> None:
         """End a run that another task began, in good order, before its road is closed."""
-        if self._road.engine is not None:
+        if self._runs:
             self._road.stop()
             _ = await self._ended.wait()  # it is always true
 
@@ -174,6 +179,10 @@ class LiveEngine:
 
     def __init__(self, road: HasEngine) -> None:
         self._road = road
+
+    def runs(self) -> bool:
+        """Whether there is one."""
+        return self._road.engine is not None
 
     def last_tries(self, numbers: Collection[int]) -> set[int]:
         """Which of these it still tries, after it was asked to cancel them."""

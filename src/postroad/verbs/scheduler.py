@@ -50,7 +50,7 @@ class PlannedTimetable(Struct):
     plan: Schedule
     missed: Missed
     queue: str
-    body: bytes | None = None
+    body: Raw | bytes | None = None
     is_open: bool = False
     decided_ms: int = 0
     next_ms: int = 0
@@ -58,7 +58,7 @@ class PlannedTimetable(Struct):
 
 def planned(row: Timetabled) -> PlannedTimetable:
     """A timetable of the store, ready to be decided."""
-    body = row.body if row.origin is TimetableOrigin.made else None
+    body = row.content if row.origin is TimetableOrigin.made else None
     known_ms = row.plan.decided_ms
     return PlannedTimetable(row.plan, row.missed, row.queue, body, True, known_ms, row.look_ms)
 
@@ -79,7 +79,7 @@ class TickDrafts:
         """Draft the message of one tick."""
         if entry.body is None:
             return await self._sending.draft_tick(entry.queue, tick_body(plan, at_ms))
-        send = Send(entry.queue, Raw(entry.body), tenant=plan.tenant)
+        send = Send(entry.queue, entry.body, tenant=plan.tenant)
         _, drafted = await self._sending.draft_or_why(send)
         if isinstance(drafted, PostroadError):
             raise drafted
@@ -98,10 +98,13 @@ class TickDecider:
         self._drafts = drafts
         self._log = log
 
-    async def decide(self, entry: PlannedTimetable, plan: Schedule, now_ms: int) -> bool:
-        """Decide the ticks of a plan that are due, at most a batch. False: it was changed."""
+    async def decide(
+        self, entry: PlannedTimetable, plan: Schedule, now_ms: int, *, sends: bool = True
+    ) -> bool:
+        """Decide the ticks of a plan that are due, at most a batch. False: it was changed. Unless
+        it `sends`, all are noted as skipped."""
         found, next_ms = come(plan, entry.decided_ms, now_ms)
-        chosen = to_send(found, next_ms, entry.missed, now_ms)
+        chosen = to_send(found, next_ms, entry.missed, now_ms) if sends else set()
         drafts = {at_ms: await self._drafts.draft(entry, plan, at_ms) for at_ms in chosen}
         if not found and entry.body is None:
             entry.next_ms = next_ms

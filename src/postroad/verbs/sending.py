@@ -149,7 +149,7 @@ class Sending:
 
     async def _send_many(self, asked: Sequence[Send]) -> list[Receipt]:
         intake = self.taking()
-        self.allowance.sends(send.tenant for send in asked)
+        self.allowance.sends({send.tenant for send in asked})
         await self._check(asked)
         asked = await self._addressing.routed(asked)
         known = self._queues

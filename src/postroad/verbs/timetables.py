@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack
 
 import msgspec
-from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from postroad.engine.drafting import Send
@@ -13,7 +12,6 @@ from postroad.model.bodies import encode_body
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
-    BadBody,
     BadInput,
     BodyTooLarge,
     Conflict,
@@ -40,6 +38,12 @@ from postroad.verbs.cron import check_every, check_missed, check_plan, ticks_aft
 from postroad.verbs.paging import check_page
 from postroad.verbs.scheduler import TickDecider, TickDrafts, planned, tick_body
 from postroad.verbs.sending import Sending
+from postroad.verbs.timetable_facts import (
+    Timetable,
+    TimetablePage,
+    TimetableRun,
+    timetable_facts,
+)
 
 SHOWN: Final = 5
 """Next times that are shown of one timetable."""
@@ -69,50 +73,6 @@ class TimetableChange(TimetableTimes, total=False):
 
     queue: str
     body: object
-
-
-class Timetable(Struct, frozen=True):
-    """A timetable: when it comes, and what it sends where."""
-
-    name: str
-    origin: TimetableOrigin
-    """`code`: a program declares it; `made`: at run time."""
-    when: str
-    """In words."""
-    cron: str
-    every_s: float
-    """0 with a cron line."""
-    zone: str
-    missed: Missed
-    queue: str
-    paused: bool
-    next_at_ms: int | None
-    """None while it is paused."""
-    decided_to_ms: int
-    """What became of all ticks up to then is decided."""
-    changed_at_ms: int
-    error: str
-    """Why its last ticks could not be sent; they are tried again every minute."""
-    next_ms: tuple[int, ...] = ()
-    """The next times, of one that is shown."""
-    body: Any = None
-    """What it sends, of one that is shown."""
-    hidden: str = ""
-    """Why the body is not shown."""
-
-
-class TimetablePage(Struct, frozen=True):
-    """A page of timetables by name. `after` is for the next page; "" is the end."""
-
-    timetables: tuple[Timetable, ...]
-    after: str = ""
-
-
-class TimetableRun(Struct, frozen=True):
-    """The message that a timetable sent because somebody asked for it."""
-
-    id: str
-    queue: str
 
 
 @bounded
@@ -163,14 +123,13 @@ class TimetableVerbs:
         check_page(limit)
         rows = await self._store.timetable_page(tenant, "", after, limit + 1)
         now_ms = self._store.clock.now_ms()
-        shown = tuple(_facts(row, now_ms) for row in rows[:limit])
+        shown = tuple(timetable_facts(row, now_ms) for row in rows[:limit])
         return TimetablePage(shown, shown[-1].name if len(rows) > limit else "")
 
     async def show(self, name: str, *, tenant: str = DEFAULT_TENANT) -> Timetable:
         """A timetable, with its next times and what it sends."""
         row, now_ms = await self._find(name, tenant), self._store.clock.now_ms()
-        body = self._redaction.body(row.queue, row.body) if row.body else b"null"
-        facts = replace(_facts(row, now_ms), body=msgspec.json.decode(body))
+        facts = replace(timetable_facts(row, now_ms), body=self._shown(row))
         if row.plan.paused:
             return facts
         try:
@@ -207,7 +166,7 @@ class TimetableVerbs:
         row = await self._find(name, tenant)
         is_code = row.origin is TimetableOrigin.code
         now_ms = self._store.clock.now_ms()
-        body: object = tick_body(row.plan, now_ms) if is_code else Raw(row.body)
+        body: object = tick_body(row.plan, now_ms) if is_code else row.content
         sent = await self._sending.send(Send(row.queue, body, tenant=tenant))
         self._log.info("timetable run by hand", schedule=name, tenant=tenant, message=sent.id)
         return TimetableRun(sent.id, sent.queue)
@@ -228,8 +187,17 @@ class TimetableVerbs:
     async def _find(self, name: str, tenant: str) -> Timetabled:
         found = await self._store.timetable_page(tenant, name, "", 1)
         if not found:
-            raise UnknownTimetable(f"tenant {tenant!r} has no timetable {name!r}")
+            raise UnknownTimetable(
+                f"tenant {tenant!r} has no timetable {name!r}: see `postroad timetable list`"
+            )
         return found[0]
+
+    def _shown(self, row: Timetabled) -> object:
+        """Return its body without redacted fields, or None if a program makes it at each tick."""
+        if row.origin is TimetableOrigin.code:
+            return None
+        body = self._redaction.body(row.queue, row.body)
+        return body if row.is_bytes else msgspec.json.decode(body)
 
     async def _turn(
         self, name: str, tenant: str, turn: Turn, *, told: str, of_code: bool = False
@@ -255,23 +223,26 @@ class TimetableVerbs:
     async def _settled(self, old: Timetabled, now_ms: int) -> bool:
         """Decide the ticks of the old plan that are due. False: it was changed meanwhile, or its
         queue was deleted and will be made again."""
-        entry = planned(old)
+        entry, sends = planned(old), True
         entry.next_ms = NEVER if old.plan.paused else 0
-        try:
-            while entry.next_ms <= now_ms:
-                if not await self._decider.decide(entry, old.plan, now_ms):
+        while entry.next_ms <= now_ms:
+            try:
+                if not await self._decider.decide(entry, old.plan, now_ms, sends=sends):
                     return False
-        except QueueGone:
-            return False
-        except StoreError:
-            raise  # nothing is changed: whoever asked can ask again
-        except PostroadError as error:  # that may be why it is changed
-            self._log.warning("ticks of the old plan are left out", error=str(error))
+            except QueueGone:
+                return False
+            except StoreError:
+                raise  # nothing is changed: whoever asked can ask again
+            except PostroadError as error:  # that may be why it is changed
+                self._log.warning("ticks of the old plan are skipped", error=str(error))
+                if not sends:
+                    return True  # its zone is not known here, so neither are its times
+                sends = False
         return True
 
     async def _check_send(self, row: Timetabled) -> None:
         """Raise if such a message could not be sent now."""
-        send = Send(row.queue, Raw(row.body), tenant=row.plan.tenant)
+        send = Send(row.queue, row.content, tenant=row.plan.tenant)
         _, drafted = await self._sending.draft_or_why(send)
         if isinstance(drafted, PostroadError):
             raise drafted
@@ -302,9 +273,11 @@ def _changed(row: Timetabled, changed: TimetableChange, now_ms: int) -> Timetabl
     if _times(plan) != _times(row.plan):
         plan = replace(plan, decided_ms=max(plan.decided_ms, now_ms))
     missed = check_missed(changed.get("missed", row.missed))
-    body = _body(changed["body"]) if "body" in changed else row.body
-    queue = changed.get("queue", row.queue)
-    return replace(row, plan=plan, missed=missed, body=body, queue=queue)
+    row = replace(row, plan=plan, missed=missed, queue=changed.get("queue", row.queue))
+    if "body" not in changed:
+        return row
+    body = changed["body"]
+    return replace(row, body=timetable_body(body), is_bytes=isinstance(body, bytes))
 
 
 def _zoned(plan: Schedule, zone: str) -> Schedule:
@@ -327,7 +300,7 @@ def _comes_differently(old: Timetabled, new: Timetabled) -> bool:
 
 
 def _sends_differently(old: Timetabled, new: Timetabled) -> bool:
-    return (old.queue, old.body) != (new.queue, new.body)
+    return (old.queue, old.content) != (new.queue, new.content)
 
 
 def _paused(row: Timetabled, _now_ms: int) -> Timetabled:
@@ -342,43 +315,12 @@ def _resumed(row: Timetabled, now_ms: int) -> Timetabled:
     return replace(row, plan=replace(row.plan, paused=False, decided_ms=decided_ms))
 
 
-def _body(body: object) -> bytes:
-    if isinstance(body, bytes):
-        raise BadBody("a timetable sends JSON: give plain data, a dataclass or a model, not bytes")
-    written = encode_body(body)
+def timetable_body(body: object) -> bytes:
+    """Write what a timetable sends: bytes as they are, all else as JSON."""
+    written = body if isinstance(body, bytes) else encode_body(body)
     if len(written) > BODY_BYTES_MAX:
         raise BodyTooLarge(f"the body has {len(written)} bytes: a timetable's {BODY_BYTES_MAX}")
     return written
-
-
-def _facts(row: Timetabled, now_ms: int) -> Timetable:
-    plan = row.plan
-    return Timetable(
-        name=plan.name,
-        origin=row.origin,
-        when=told_when(plan),
-        cron=plan.cron,
-        every_s=plan.every_ms / 1000,
-        zone=plan.tz,
-        missed=row.missed,
-        queue=row.queue,
-        paused=plan.paused,
-        next_at_ms=_next_ms(row, now_ms),
-        decided_to_ms=plan.decided_ms,
-        changed_at_ms=row.changed_ms,
-        error=row.error,
-    )
-
-
-def _next_ms(row: Timetabled, now_ms: int) -> int | None:
-    if row.plan.paused:
-        return None
-    try:
-        known = row.origin is TimetableOrigin.made
-        next_ms = row.look_ms if known else next(ticks_after(row.plan, now_ms), NEVER)
-    except BadInput:  # a zone that this machine does not know
-        return None
-    return None if next_ms == NEVER else next_ms
 
 
 def _declared(name: str) -> DeclaredInCode:

@@ -27,6 +27,7 @@ from postroad.model.webhook import (
     HookSecrets,
     WebhookRules,
 )
+from postroad.ports.entropy import secret_bytes
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, Endpoints, open_row, place
 from postroad.transports.webhook.requests import check_header, check_headers
@@ -43,6 +44,7 @@ from postroad.verbs.hook_access import (
     changed_access,
     changed_shape,
     check_access,
+    check_tls_is_used,
     lane_secret,
     lift,
 )
@@ -51,6 +53,9 @@ from postroad.verbs.paging import check_page
 ROTATE_BATCH: Final = 100
 TIMEOUT_S_MAX: Final = 600.0
 STATUSES: Final = range(300, 600)
+PROCESS_KEY: Final = secret_bytes(32)
+LANE_HASHES: Final[dict[bytes, str]] = {}
+LANE_HASHES_MAX: Final = 256
 
 OpenQueue = Callable[[str, str, Policy, str], Awaitable[Queue]]
 """Makes or changes a queue: tenant, URL, policy, and the credential of its lane."""
@@ -141,6 +146,7 @@ class WebhookAdmin:
         given = access_options(options)
         await check_access(self._transport, tenant, given, self._store.clock.now_ms())
         hook, secret = changed(hook, secret, options)
+        check_tls_is_used(url, secret)
         total_ms = hook.timeout_ms or self._transport.rules.timeout_ms
         policy = queue.policy if queue else self._transport.policy(url)
         ladder = check_ladder(options.get("ladder", policy.ladder))
@@ -294,8 +300,17 @@ async def credential_of(url: str, authorization: str) -> str:
     """A hash of the secret that tells lanes apart: slow to guess, the same in every process."""
     if not authorization:
         return ""
-    salt = hashlib.sha256("/".join(url.split("/")[:3]).encode()).digest()
     # 50 ms and 16 MiB on purpose, so not in the loop.
-    cost = {"n": 1 << 14, "r": 8, "p": 1, "dklen": 12}
-    made = await asyncio.to_thread(hashlib.scrypt, authorization.encode(), salt=salt, **cost)
-    return made.hex()
+    return await asyncio.to_thread(_lane_hash, "/".join(url.split("/")[:3]), authorization)
+
+
+def _lane_hash(server: str, authorization: str) -> str:
+    salt, secret = hashlib.sha256(server.encode()).digest(), authorization.encode()
+    # Kept for the next one of this server and secret, and not by the secret itself.
+    known = hashlib.blake2b(secret, key=PROCESS_KEY, person=salt[:16]).digest()
+    if (found := LANE_HASHES.get(known)) is None:
+        cost = {"n": 1 << 14, "r": 8, "p": 1, "dklen": 12}
+        if len(LANE_HASHES) >= LANE_HASHES_MAX:
+            LANE_HASHES.clear()
+        found = LANE_HASHES[known] = hashlib.scrypt(secret, salt=salt, **cost).hex()
+    return found

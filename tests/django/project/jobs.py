@@ -52,3 +52,9 @@ def slow(file: str) -> str:
     while not Path(file).exists():
         time.sleep(0.02)
     return "at last"
+
+
+@task()  # type: ignore[untyped-decorator]
+def odd() -> object:
+    """A task whose result cannot be kept."""
+    return object()

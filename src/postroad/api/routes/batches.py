@@ -1,5 +1,6 @@
 """Batches: messages that are sent together, and what is sent when all have ended."""
 
+from contextlib import nullcontext
 from typing import Annotated, Final
 
 import msgspec
@@ -8,13 +9,14 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from postroad.api.paging import After, Limit
 from postroad.api.reading import decode
 from postroad.api.request import Request, Response
-from postroad.api.routes.messages import SEND, to_send
-from postroad.api.routing import fetch, give
+from postroad.api.routes.messages import SEND, WAIT_S, to_send
+from postroad.api.routing import drop, fetch, give
 from postroad.engine.drafting import Send
 from postroad.model.batch import DEPTH_MAX, NESTED_MAX, BatchStatus, CyclicBatch
 from postroad.model.errors import BadInput
 from postroad.model.tokens import Scope
-from postroad.verbs.batches import Batch, BatchPage, BatchReceipt, chain
+from postroad.verbs.batch_planning import Batch, chain
+from postroad.verbs.batches import BatchPage, BatchReceipt
 
 MEMBERS_MAX: Final = 10_000
 """Messages in one request; programs have no such limit."""
@@ -71,6 +73,32 @@ async def batch_show(request: Request, id: str) -> BatchStatus:  # noqa: A002
     return await request.road.batches.get(id, tenant=request.tenant)
 
 
+@fetch("/v1/batches/{id}/end", scope=Scope.read)
+async def batch_wait(
+    request: Request,
+    id: str,  # noqa: A002
+    wait_s: Annotated[float, Meta(ge=0, le=40)] = 0.0,
+) -> BatchStatus:
+    """Wait until a batch has ended, with the batches that follow it, at most so long. The last of
+    them is shown."""
+    with request.context.waits.one() if wait_s else nullcontext():
+        return await request.road.batches.wait(id, timeout=wait_s, tenant=request.tenant)
+
+
+@drop("/v1/batches/{id}", scope=Scope.manage)
+async def batch_cancel(
+    request: Request,
+    id: str,  # noqa: A002
+    wait_s: Annotated[float, Meta(ge=0, le=40)] = WAIT_S,
+    *,
+    running: bool = False,
+) -> BatchStatus:
+    """Cancel the members of a batch that have not ended; with `running`, stop those that run. Its
+    `on_failure` is sent then, and its `then` is not."""
+    road, tenant = request.road, request.tenant
+    return await road.batches.cancel(id, running=running, wait=wait_s, tenant=tenant)
+
+
 class BatchReader:
     """Reads a batch with those nested in it, and counts their messages. What is too much for one
     turn of the loop is refused."""
@@ -114,4 +142,4 @@ def _check(count: int, most: int, what: str) -> None:
         raise BadInput(f"more than {most} {what} in one request: send several")
 
 
-ROUTES: Final = (batch_put, batch_list, batch_show)
+ROUTES: Final = (batch_put, batch_list, batch_show, batch_wait, batch_cancel)

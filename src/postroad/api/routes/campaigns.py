@@ -2,8 +2,6 @@
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -11,7 +9,7 @@ from msgspec import Meta, Struct
 from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Stream
 from postroad.api.routing import drop, fetch, give
-from postroad.api.uploads import file_name, save_upload
+from postroad.api.uploads import file_name, uploaded
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
 from postroad.campaigns.importing import Imported
@@ -157,9 +155,7 @@ async def campaign_import(
     interruption send the same file again: the import continues."""
     campaigns, tenant = _here(request)
     _ = await campaigns.show(name, tenant=tenant)  # before a file is taken for nobody
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / file_name(file)
-        await save_upload(request, path)
+    async with uploaded(request, file_name(file)) as path:
         return await campaigns.import_file(
             name, path, encoding=encoding, skip_invalid=skip_invalid, tenant=tenant
         )

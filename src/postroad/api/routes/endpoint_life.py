@@ -7,24 +7,31 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from postroad.api.everywhere import Everywhere, whose
 from postroad.api.paging import Moment
-from postroad.api.request import Request
+from postroad.api.request import Request, Response
 from postroad.api.routing import fetch, give, put
 from postroad.model.endpoint_life import EndpointRules
 from postroad.model.errors import Forbidden
-from postroad.model.texts import Rate
+from postroad.model.texts import Name, Rate
 from postroad.model.tokens import Scope
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery
+from postroad.verbs.endpoint_tests import SentTest
 
 Seconds = Annotated[float, Meta(ge=0, le=31_622_400)]
 OPERATORS: Final = "rules of endpoints are the operator's: your token is for one tenant"
 
 
 class RecoverRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Since when what died is sent again: else since the spell of failures began that the endpoint
-    was last disabled in. With `dry_run` it is only counted."""
+    """Since when what died is sent again: else since the failures began for which the endpoint was
+    last disabled. With `dry_run` it is only counted."""
 
     since: datetime | None = None
     dry_run: bool = False
+
+
+class TestEventRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The type of a test event; without one the first that the endpoint gets."""
+
+    type: Name = ""
 
 
 class RulesRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,6 +68,13 @@ async def endpoint_recover(request: Request, id: str, asked: RecoverRequest) -> 
     return await verb(id, since=asked.since, dry_run=asked.dry_run, tenant=request.tenant)
 
 
+@give("/v1/endpoints/{id}/test", scope=Scope.manage, status=201)
+async def endpoint_test(request: Request, id: str, asked: TestEventRequest) -> Response[SentTest]:  # noqa: A002
+    """Send a test event to an endpoint alone."""
+    sent = await request.road.endpoints.test(id, asked.type, tenant=request.tenant)
+    return Response(sent, status=201)
+
+
 @fetch("/v1/endpoint-rules", scope=Scope.read)
 async def endpoint_rules_show(request: Request) -> EndpointRules:
     """Show when endpoints of a tenant are disabled, how much is held, and how fast it drains."""
@@ -77,4 +91,10 @@ async def endpoint_rules_set(request: Request, asked: RulesRequest) -> EndpointR
     return await request.road.endpoints.set_rules(tenant=tenant, **given)
 
 
-ROUTES: Final = (endpoint_stats, endpoint_recover, endpoint_rules_show, endpoint_rules_set)
+ROUTES: Final = (
+    endpoint_stats,
+    endpoint_recover,
+    endpoint_test,
+    endpoint_rules_show,
+    endpoint_rules_set,
+)

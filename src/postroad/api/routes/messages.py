@@ -1,13 +1,12 @@
 """Messages: send one, send many, ask, cancel."""
 
-from base64 import b64decode
-from binascii import Error as Base64Error
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from postroad.api.bodies import from_base64
 from postroad.api.problems import BadRequest
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request, Response
@@ -93,12 +92,7 @@ def to_send(asked: SendRequest, tenant: str, key: str | None = None) -> Send:
 def _body(asked: SendRequest) -> Raw | bytes:
     if (asked.body is not UNSET) == (asked.body_base64 is not None):
         raise _bad("body", "give body (any JSON) or body_base64 (bytes), one of them")
-    if asked.body is not UNSET:
-        return asked.body
-    try:
-        return b64decode(asked.body_base64 or "", validate=True)
-    except (Base64Error, ValueError):
-        raise _bad("body_base64", "this is not base64") from None
+    return from_base64(asked.body_base64 or "") if asked.body is UNSET else asked.body
 
 
 def _bad(field: str, text: str) -> BadRequest:

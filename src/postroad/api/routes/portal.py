@@ -40,7 +40,8 @@ async def portal_link(request: Request, asked: PortalRequest) -> NewPortalLink:
     tenant = given.pop("tenant") or request.tenant
     made = await request.road.portal.link(tenant, by=request.who, **given)
     request.noted["id"] = made.id
-    return structs.replace(made, url=made.url or f"{request.context.url}{made.path}")
+    here = request.context.url
+    return structs.replace(made, url=made.url or (f"{here}{made.path}" if here else ""))
 
 
 @give("/v1/portal-sessions", scope=None, status=201, by_code=True)

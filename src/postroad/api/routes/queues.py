@@ -5,10 +5,11 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from postroad.api.paging import After, Limit
+from postroad.api.paging import After, Limit, Most
 from postroad.api.request import Request
 from postroad.api.routing import fetch, give
 from postroad.model.explain import LaneExplanation, QueueExplanation
+from postroad.model.states import NEVER
 from postroad.model.texts import QUEUE_MAX, Id, QueueName, Rate
 from postroad.model.tokens import Scope
 from postroad.verbs.inspection import LanePage, LevelRow, QueuePage
@@ -16,6 +17,7 @@ from postroad.verbs.limits import LimitOptions
 
 OneQueue = Annotated[str, Meta(min_length=1, max_length=QUEUE_MAX)]
 LaneNumber = Annotated[int, Meta(ge=1, le=(1 << 62))]
+Trouble = Annotated[bool, Meta(description="Only what is in trouble")]
 Cost = Annotated[int, Meta(ge=1, le=1_000_000, description="What each try counts as")]
 
 
@@ -60,10 +62,18 @@ class ControlAnswer(Struct, frozen=True):
 
 
 @fetch("/v1/queues", scope=Scope.read)
-async def queues(request: Request, limit: Limit = 100, after: After = "") -> QueuePage:
-    """List queues by name, with what waits in each."""
-    tenant = request.tenant
-    return await request.road.inspect.queues(limit=limit, after=after, tenant=tenant)
+async def queues(
+    request: Request,
+    limit: Limit = 100,
+    after: After = "",
+    trouble: Trouble = False,
+    most: Most = NEVER,
+) -> QueuePage:
+    """List queues by name, with what waits in each; with `trouble` only those that are blocked,
+    paused, or held by an exhausted message."""
+    return await request.road.inspect.queues(
+        limit=limit, after=after, trouble=trouble, most=most, tenant=request.tenant
+    )
 
 
 @fetch("/v1/queues:explain", scope=Scope.read)
@@ -73,10 +83,18 @@ async def explain_queue(request: Request, queue: OneQueue) -> QueueExplanation:
 
 
 @fetch("/v1/lanes", scope=Scope.read)
-async def lanes(request: Request, limit: Limit = 100, after: After = "") -> LanePage:
-    """List lanes by number: circuit, owner, what waits."""
-    tenant = request.tenant
-    return await request.road.inspect.lanes(limit=limit, after=after, tenant=tenant)
+async def lanes(
+    request: Request,
+    limit: Limit = 100,
+    after: After = "",
+    trouble: Trouble = False,
+    most: Most = NEVER,
+) -> LanePage:
+    """List lanes by number: circuit, owner, what waits; with `trouble` only those that are paused
+    or whose circuits are open."""
+    return await request.road.inspect.lanes(
+        limit=limit, after=after, trouble=trouble, most=most, tenant=request.tenant
+    )
 
 
 @fetch("/v1/lanes:explain", scope=Scope.read)
@@ -86,10 +104,10 @@ async def explain_lane(request: Request, lane: LaneNumber) -> LaneExplanation:
 
 
 @fetch("/v1/levels", scope=Scope.read)
-async def levels(request: Request) -> list[LevelRow]:
+async def levels(request: Request, most: Most = NEVER) -> list[LevelRow]:
     """Show the retry levels with live counts. `queries` counts for the whole process, so it is 0
     for a token of one tenant."""
-    rows = await request.road.inspect.levels(tenant=request.tenant)
+    rows = await request.road.inspect.levels(most=most, tenant=request.tenant)
     if request.who.every_tenant:
         return rows
     return [replace(row, queries=0) for row in rows]

@@ -1,8 +1,6 @@
 """Suppression lists: list, add, remove, import, export."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
@@ -12,7 +10,7 @@ from postroad.api.paging import After, Limit
 from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Stream
 from postroad.api.routing import drop, fetch, give
-from postroad.api.uploads import file_name, save_upload
+from postroad.api.uploads import file_name, uploaded
 from postroad.campaigns.suppression_files import FORMATS
 from postroad.model.suppression import Reason, Suppression
 from postroad.model.texts import NAME_MAX, ErrorText, Name, QueueName
@@ -122,9 +120,7 @@ async def suppression_import(
     """Add all entries of a file, CSV or NDJSON; none if a line is invalid. A file may be imported
     again."""
     tenant = whose(request, everywhere=everywhere)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / file_name(file, f"suppressions.{format}")
-        await save_upload(request, path)
+    async with uploaded(request, file_name(file, f"suppressions.{format}")) as path:
         return await request.road.suppressions.import_(
             path, format, skip_invalid=skip_invalid, tenant=tenant
         )

@@ -1,30 +1,36 @@
 """Timetables: make, list, show, change, pause, resume, run and delete them."""
 
+from base64 import b64encode
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, structs
 
-from postroad.api.bodies import HIDDEN, sees_bodies
+from postroad.api.bodies import HIDDEN, from_base64, sees_bodies
 from postroad.api.paging import After, Limit
+from postroad.api.problems import BadRequest
 from postroad.api.request import Request, Response
 from postroad.api.routing import change, drop, fetch, give
 from postroad.model.texts import NAME_MAX, Id, Name, QueueName
-from postroad.model.ticks import Missed
+from postroad.model.ticks import BODY_BYTES_MAX, Missed
 from postroad.model.tokens import Scope
 from postroad.remote.api_request import part
 from postroad.verbs.cron import EVERY_MS_MAX
-from postroad.verbs.timetables import Timetable, TimetablePage, TimetableRun
+from postroad.verbs.timetable_facts import Timetable, TimetablePage, TimetableRun
 
-Seconds = Annotated[float, Meta(ge=1, le=EVERY_MS_MAX / 1000)]
+NULL: Final = b"null"
+Base64 = Annotated[str, Meta(max_length=4 * -(-BODY_BYTES_MAX // 3))]
+Seconds = Annotated[float, Meta(ge=0, le=EVERY_MS_MAX / 1000)]
 
 
 class TimetableRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A timetable: at the times of a `cron` line in a `zone`, or every `every_s` seconds, `body`
-    (any JSON) is sent to `queue`. `missed` says what becomes of times at which no process ran."""
+    (any JSON), or the bytes of `body_base64`, is sent to `queue`. `missed` says what becomes of
+    times at which no process ran."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_MAX)]
     queue: Annotated[QueueName, Meta(min_length=1)]
-    body: Raw
+    body: Raw | UnsetType = UNSET
+    body_base64: Base64 | None = None
     cron: Name | UnsetType = UNSET
     every_s: Seconds | UnsetType = UNSET
     zone: Id | UnsetType = UNSET
@@ -37,6 +43,7 @@ class TimetableChanges(Struct, frozen=True, forbid_unknown_fields=True):
 
     queue: Annotated[QueueName, Meta(min_length=1)] | UnsetType = UNSET
     body: Raw | UnsetType = UNSET
+    body_base64: Base64 | None = None
     cron: Name | UnsetType = UNSET
     every_s: Seconds | UnsetType = UNSET
     zone: Id | UnsetType = UNSET
@@ -96,14 +103,27 @@ async def timetable_delete(request: Request, name: str) -> None:
 
 
 def _given(asked: TimetableRequest | TimetableChanges) -> dict[str, Any]:
+    """Return the fields that are given. What is shown can be sent back: an empty `cron`, an
+    `every_s` of 0 and a null body beside `body_base64` count as not given."""
     given = {name: each for name, each in structs.asdict(asked).items() if each is not UNSET}
+    if (encoded := given.pop("body_base64")) is not None:
+        if bytes(given.get("body", NULL)) != NULL:
+            raise BadRequest("give body (any JSON) or body_base64 (bytes), one of them")
+        given["body"] = from_base64(encoded)
+    elif isinstance(asked, TimetableRequest) and "body" not in given:
+        raise BadRequest("give what it sends: body (any JSON, also null) or body_base64 (bytes)")
+    given = {name: each for name, each in given.items() if each or name not in ("cron", "every_s")}
     return {"every" if name == "every_s" else name: each for name, each in given.items()}
 
 
 def _shown(request: Request, one: Timetable) -> Timetable:
-    if one.body is None or sees_bodies(request):
+    if one.body is None:
         return one
-    return structs.replace(one, body=None, hidden=HIDDEN)
+    if not sees_bodies(request):
+        return structs.replace(one, body=None, hidden=HIDDEN)
+    if isinstance(one.body, bytes):
+        return structs.replace(one, body=None, body_base64=b64encode(one.body).decode())
+    return one
 
 
 ROUTES: Final = (

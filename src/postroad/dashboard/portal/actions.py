@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from postroad.dashboard.paging import Form
+from postroad.dashboard.paging import Form, with_zone
 from postroad.dashboard.portal.views import PortalView
 from postroad.remote.api_request import part
 
@@ -65,9 +65,14 @@ async def _rotate(view: PortalView, form: Form) -> PortalResult:
 
 async def _recover(view: PortalView, form: Form) -> PortalResult:
     since = form.one("since")
-    data = {"since": f"{since}Z" if since[-1:].isdecimal() else since} if since else {}
+    data = {"since": with_zone(since)} if since else {}
     said = await view.api.post(f"{_path(form)}/recover", data)
     return PortalResult("recovered", {"count": said["messages"]})
+
+
+async def _test(view: PortalView, form: Form) -> PortalResult:
+    sent = await view.api.post(f"{_path(form)}/test", {})
+    return PortalResult("test_sent", {"type": sent["type"]}, go=f"/messages/{sent['message']}")
 
 
 async def _again(view: PortalView, form: Form) -> PortalResult:
@@ -85,5 +90,6 @@ ACTIONS: Final[dict[str, Act]] = {
     "endpoint-delete": _delete,
     "endpoint-rotate": _rotate,
     "endpoint-recover": _recover,
+    "endpoint-test": _test,
     "again": _again,
 }

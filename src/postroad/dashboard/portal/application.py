@@ -1,32 +1,36 @@
 """The portal over ASGI, before the other pages. Its frame is for everybody and shows nothing of a
 tenant; what is in it is given for the token of the link, which the frame's script has."""
 
+from types import SimpleNamespace
 from typing import Any, Final
-from urllib.parse import parse_qsl
 
 from postroad.api.answering import MEDIA_TYPE
 from postroad.api.app import Application
-from postroad.api.problems import BadRequest, problem
+from postroad.api.problems import problem
 from postroad.api.request import Request, Response
 from postroad.api.routing import nothing_at, read_query
 from postroad.dashboard import guarding
-from postroad.dashboard.application import HTML, Dashboard
+from postroad.dashboard.answers import HTML
+from postroad.dashboard.application import Dashboard
 from postroad.dashboard.asking import PageApi, ProblemAnswer
-from postroad.dashboard.paging import Form
+from postroad.dashboard.forms import read_form
 from postroad.dashboard.portal.actions import ACTIONS
 from postroad.dashboard.portal.colours import look
 from postroad.dashboard.portal.texts import texts_for
 from postroad.dashboard.portal.views import PAGES, PortalView
 from postroad.dashboard.rendering import render
-from postroad.model.errors import PostroadError, Unauthorized
+from postroad.model.errors import BadUrl, NoBody, PostroadError, Unauthorized
 from postroad.model.portal import PortalLink
-from postroad.model.problem import Problem
+from postroad.model.problem import Problem, kind
 
 ROOT: Final = "portal"
 FORM_BYTES_MAX: Final = 64 << 10
 FIELDS_MAX: Final = 50
 ANYWHERE: Final = "*"
 """Who may embed a page that only says that its link has ended: it shows and does nothing."""
+
+REFUSALS: Final = {kind(BadUrl): "url_bad", kind(NoBody): "again_none"}
+"""The texts of those whose own sentences are for whoever runs the server."""
 
 
 class Portal:
@@ -97,27 +101,30 @@ class Portal:
             raise nothing_at(request.path)
         template, load = found
         query = dict(read_query(request.query)) if request.query else {}
-        view = PortalView(PageApi(self._api, request), link, tuple(rest[1:]), query)
+        texts = _texts(request)
+        view = PortalView(PageApi(self._api, request), link, tuple(rest[1:]), query, texts)
         shown = await load(view)
-        html = render(f"portal/{template}.html", t=_texts(request), view=view, **shown)
+        html = render(f"portal/{template}.html", t=texts, view=view, **shown)
         return Response(html.encode(), media_type=HTML)
 
     async def _act(self, request: Request, link: PortalLink, name: str) -> Response[Any]:
         if name not in ACTIONS:
             raise nothing_at(request.path)
-        form, texts = await _form(request), _texts(request)
-        view = PortalView(PageApi(self._api, request), link, (), {})
+        form, texts = await read_form(request, FIELDS_MAX), _texts(request)
+        view = PortalView(PageApi(self._api, request), link, (), {}, texts)
         try:
             done = await ACTIONS[name](view, form)
         except ProblemAnswer as error:
-            return Response({"said": error.problem.detail, "bad": True})
-        said, html = texts[done.said].format(**done.named), ""
+            key = REFUSALS.get(error.problem.type)
+            told = getattr(texts, key) if key else error.problem.detail
+            return Response({"said": told, "bad": True})
+        said, html = getattr(texts, done.said).format(**done.named), ""
         if done.secret:
             html = render("portal/secret.html", t=texts, said=said, done=done)
         return Response({"said": said, "go": done.go, "html": html})
 
 
-def _texts(request: Request) -> dict[str, str]:
+def _texts(request: Request) -> SimpleNamespace:
     return texts_for(request.headers.get("accept-language", ""))
 
 
@@ -129,11 +136,3 @@ def _framed(origins: tuple[str, ...]) -> dict[str, str]:
 
 def _refused(told: Problem) -> Response[Any]:
     return Response(told, told.status, media_type=MEDIA_TYPE)
-
-
-async def _form(request: Request) -> Form:
-    text = (await request.body()).decode("latin-1")
-    try:
-        return Form(parse_qsl(text, keep_blank_values=True, max_num_fields=FIELDS_MAX))
-    except ValueError:
-        raise BadRequest(f"a form has at most {FIELDS_MAX} fields") from None

@@ -1,16 +1,21 @@
 """The pages of the portal: endpoints, messages with their tries, event types."""
 
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import msgspec
 from msgspec import Struct
 
-from postroad.dashboard.asking import PageApi, ProblemAnswer
-from postroad.dashboard.portal.examples import example_of
+from postroad.dashboard.asking import PageApi, ProblemAnswer, can_send_again
+from postroad.dashboard.portal.errors import customer_error
+from postroad.dashboard.rendering import pretty
+from postroad.model.endpoint import QUEUE_PREFIX
+from postroad.model.errors import NoBody
 from postroad.model.portal import PortalLink
+from postroad.model.problem import kind
 from postroad.remote.api_request import part
+from postroad.verbs.event_samples import sample
 
 BODY_MAX: Final = 100_000
 """Characters of a body that are shown."""
@@ -29,6 +34,11 @@ class PortalView(Struct, frozen=True):
     values: tuple[str, ...]
     """Those in the path, after the name of the page."""
     query: dict[str, str]
+    texts: SimpleNamespace
+
+    def error(self, text: str) -> str:
+        """An error in the customer's words."""
+        return customer_error(text, self.texts)
 
     def may(self, right: str) -> bool:
         """Whether the link allows something."""
@@ -55,7 +65,7 @@ async def endpoint(view: PortalView) -> dict[str, Any]:
     told, stats = await view.api.get(path), await view.api.get(f"{path}/stats")
     listed = await view.api.get("/v1/messages", queue=told["queue"], limit=10)
     tries = stats["total"]["tries"]
-    failed = sum(tries.values()) - tries.get("delivered", 0)
+    failed = sum(tries.values()) - tries.get("delivered", 0) - tries.get("setup", 0)
     return {"told": told, "stats": stats, "failed": failed, "messages": listed["messages"]}
 
 
@@ -79,15 +89,30 @@ async def message(view: PortalView) -> dict[str, Any]:
     """One message: every try of it, and as far as the link allows what was sent."""
     path = f"/v1/messages/{part(view.values[0])}"
     told, tries = await view.api.get(path), await view.api.get(f"{path}/attempts")
-    shown = {"told": told, "tries": tries, "finished": told["state"] in FINISHED}
+    finished = told["state"] in FINISHED
+    shown = {"told": told, "tries": tries, "finished": finished}
+    shown["endpoint"] = await _endpoint_of(view, told["queue"])
+    shown["can_again"] = (
+        finished and view.may("send_again") and await can_send_again(view.api, told["id"])
+    )
     if not view.may("bodies"):
-        return {**shown, "text": "", "hidden": ""}
+        return {**shown, "text": "", "kept": True}
     try:
         said = await view.api.get(f"{path}/body")
     except ProblemAnswer as error:
-        return {**shown, "text": "", "hidden": error.problem.detail}
+        if error.problem.type != kind(NoBody):
+            raise
+        return {**shown, "text": "", "kept": False}
     text = said["body_base64"] or pretty(said["body"])
-    return {**shown, "text": text[:BODY_MAX], "hidden": ""}
+    return {**shown, "text": text[:BODY_MAX], "kept": True}
+
+
+async def _endpoint_of(view: PortalView, queue: str) -> Any:
+    """The endpoint that a message is for; None if it has been deleted."""
+    try:
+        return await view.api.get(f"/v1/endpoints/{part(queue.removeprefix(QUEUE_PREFIX))}")
+    except ProblemAnswer:
+        return None
 
 
 async def types(view: PortalView) -> dict[str, Any]:
@@ -98,16 +123,11 @@ async def types(view: PortalView) -> dict[str, Any]:
             {
                 **each,
                 "shown": pretty(each["schema"]) if each["schema"] else "",
-                "example": pretty(example_of(each["schema"])) if each["schema"] else "",
+                "example": pretty(sample(each["schema"])) if each["schema"] else "",
             }
             for each in found
         ]
     }
-
-
-def pretty(value: object) -> str:
-    """JSON on several lines."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
 PAGES: Final[dict[tuple[str, int], tuple[str, Load]]] = {

@@ -1,7 +1,7 @@
 // Forms that need no other page: sent as they would be, and their answer is told in place.
 import { refresh } from "./live.js";
 
-function say(text, bad) {
+export function say(text, bad) {
   const old = document.getElementById("notice");
   const box = document.createElement("p");
   box.id = "notice";
@@ -22,6 +22,7 @@ async function send(form, button) {
     const said = await answer.json();
     if (said.go && !said.bad) return location.assign(said.go);
     say(said.notice, said.bad);
+    if (!said.bad) for (const each of form.querySelectorAll("[data-secret]")) each.value = "";
     form.closest("details")?.removeAttribute("open");
     await refresh();
   } catch {

@@ -1,4 +1,5 @@
-// Keys: `/` goes to the search, `g` and a letter to a page, `j` and `k` over rows, `Escape` closes.
+// Keys: `/` goes to the search, `g` and a letter to a page, `j` and `k` over rows, `Escape` closes,
+// `?` tells them all.
 let went = false;
 
 function typing(target) {
@@ -13,13 +14,17 @@ function step(by) {
 }
 
 export function start() {
+  const help = document.getElementById("keys");
+  const button = document.querySelector("[data-keys]");
+  button.hidden = false;
+  button.addEventListener("click", () => help.showModal());
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
       for (const each of document.querySelectorAll("details.menu[open], details.confirm[open]")) each.open = false;
       return;
     }
-    if (typing(event.target)) return;
+    if (typing(event.target) || help.open) return;
     if (went) {
       went = false;
       const link = document.querySelector(`nav [data-go="${CSS.escape(event.key)}"]`);
@@ -27,6 +32,7 @@ export function start() {
       return;
     }
     if (event.key === "g") went = true;
+    else if (event.key === "?") help.showModal();
     else if (event.key === "j") step(1);
     else if (event.key === "k") step(-1);
     else if (event.key === "/") {

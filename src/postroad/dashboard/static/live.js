@@ -13,10 +13,12 @@ const here = () => location.pathname + location.search;
 
 function show(state) {
   document.documentElement.dataset.live = state;
-  const away = document.getElementById("away");
-  if (away) away.hidden = state !== "away";
+  for (const name of ["away", "full"]) {
+    const told = document.getElementById(name);
+    if (told) told.hidden = state !== name;
+  }
   const word = document.querySelector("[data-live-word]");
-  if (word) word.textContent = { on: "Live", off: "Paused", away: "No answer" }[state];
+  if (word) word.textContent = { on: "Live", off: "Paused", away: "No answer", full: "Not live" }[state];
 }
 
 export async function refresh(names) {
@@ -39,8 +41,13 @@ function open() {
   clearTimeout(retry);
   const seen = regions().map((each) => `${each.dataset.region}:${each.dataset.tag}`).join(",");
   source = new EventSource("/live?" + new URLSearchParams({ page: here(), seen }));
-  source.onopen = () => { waitMs = 1000; show("on"); };
+  source.addEventListener("live", () => { waitMs = 1000; show("on"); });
   source.addEventListener("stale", (event) => refresh(JSON.parse(event.data)).catch(lost));
+  source.addEventListener("full", () => {
+    close();
+    show("full");
+    retry = setTimeout(open, RETRY_MAX_MS);
+  });
   source.onerror = lost;
 }
 

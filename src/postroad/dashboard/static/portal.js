@@ -15,7 +15,9 @@ function keep(text) {
   token = text;
   try {  // a browser may forbid storage to frames: then a reload needs another link
     if (text) sessionStorage.setItem(base, text); else sessionStorage.removeItem(base);
-  } catch { /* the token stays in memory */ }
+  } catch {  // the token stays in memory
+    document.getElementById("unkept").hidden = !text;
+  }
 }
 
 function kept() {

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from postroad.dashboard.acting import does, shown_once
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
 from postroad.model.tokens import Scope
-from postroad.remote.api_request import part
 
 DAY_S: Final = 86_400
 
@@ -29,37 +29,25 @@ async def _make(view: PageView, form: Form) -> ActionResult:
     if form.one("days"):
         data["lasts_s"] = form.number("days") * DAY_S
     made = await view.api.post("/v1/tokens", data)
-    shown = {
-        "heading": f"Token {made['token']['name']}",
-        "name": "Access token",
-        "secret": made["secret"],
-        "note": "Only its hash is stored: it is not shown again.",
-        "go": "/access",
-    }
-    return ActionResult("The token is made.", page="secret.html", shown=shown)
-
-
-async def _revoke(view: PageView, form: Form) -> ActionResult:
-    _ = await view.api.delete(f"/v1/tokens/{part(form.need('id'))}")  # a refusal is raised
-    return ActionResult("Revoked: it is refused from now on.")
+    return shown_once(
+        "The token is made.",
+        f"Token {made['token']['name']}",
+        ("Access token", made["secret"]),
+        "Only its hash is stored: it is not shown again.",
+        "/access",
+    )
 
 
 async def _invite(view: PageView, form: Form) -> ActionResult:
     data = {"name": form.need("name"), "role": form.need("role"), **form.some("tenant")}
     made = await view.api.post("/v1/logins", data)
-    shown = {
-        "heading": f"A login link for {data['name']}",
-        "name": "Login link",
-        "secret": made["url"] or made["path"],
-        "note": "It works once, within 15 minutes, for whoever opens it first.",
-        "go": "/access",
-    }
-    return ActionResult("The link is made.", page="secret.html", shown=shown)
-
-
-async def _end(view: PageView, form: Form) -> ActionResult:
-    _ = await view.api.delete(f"/v1/sessions/{part(form.need('id'))}")  # a refusal is raised
-    return ActionResult("The session has ended.")
+    return shown_once(
+        "The link is made.",
+        f"A login link for {data['name']}",
+        ("Login link", made["url"] or made["path"]),
+        "It works once, within 15 minutes, for whoever opens it first.",
+        "/access",
+    )
 
 
 PAGE: Final = WebPage(
@@ -73,10 +61,11 @@ PAGE: Final = WebPage(
     ),
     actions={
         "/access/make": _make,
-        "/access/revoke": _revoke,
+        "/access/revoke": does("DELETE /v1/tokens/{id}", "Revoked: it is refused from now on."),
         "/access/invite": _invite,
-        "/access/end": _end,
+        "/access/end": does("DELETE /v1/sessions/{id}", "The session has ended."),
     },
     group="Run",
+    key="a",
     scope=Scope.admin,
 )

@@ -1,7 +1,9 @@
 """Campaigns: how each stands, stop and resume, what is uncertain, results as a file."""
 
+import re
 from typing import Any, Final
 
+from postroad.dashboard.acting import does
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
 from postroad.dashboard.passing import PassOn
 from postroad.dashboard.rendering import plural
@@ -9,13 +11,15 @@ from postroad.dashboard.views import campaign_drafts as drafts
 from postroad.dashboard.views.campaign_drafts import PATH, named, one
 
 PAGE_ROWS: Final = 50
+ITS: Final = f"{PATH}/{{name}}"
 STATES: Final = ("unsent", "sent", "failed", "uncertain", "suppressed")
 
 
 async def _table(view: PageView) -> dict[str, Any]:
     found = await view.api.get(PATH, limit=PAGE_ROWS, after=view.query.get("after"))
     after = found[-1]["id"] if len(found) == PAGE_ROWS else ""
-    return {"campaigns": found, "after": after}
+    known = await view.api.get("/v1/credentials")
+    return {"campaigns": found, "after": after, "credentials": known}
 
 
 async def _story(view: PageView) -> dict[str, Any]:
@@ -35,46 +39,19 @@ async def _recipients(view: PageView) -> dict[str, Any]:
     return {"recipients": found, "after": after, "states": STATES, "state": asked["state"]}
 
 
+def file_stem(name: str) -> str:
+    """The name of a campaign as that of a file: nothing that a header or a shell reads stays."""
+    return re.sub(r"[^\w.-]", "_", name, flags=re.ASCII)[:100]
+
+
 async def _export(view: PageView) -> PassOn:
     kind = "ndjson" if view.query.get("format") == "ndjson" else "csv"
     query = {"format": kind, "state": view.query.get("state", "")}
-    return PassOn(f"{named(view)}/export", query, f"campaign.{kind}")
+    return PassOn(f"{named(view)}/export", query, f"{file_stem(view.query.get('name', ''))}.{kind}")
 
 
-async def _start(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{one(name)}/start", None)
-    return ActionResult(f"{name} has started.")
-
-
-async def _stop(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{one(name)}/stop", None)
-    return ActionResult(f"{name} is stopped: no new calls start until it is resumed.")
-
-
-async def _resume(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{one(name)}/resume", {"override": bool(form.one("override"))})
-    return ActionResult(f"{name} goes on with what was certainly not sent.")
-
-
-async def _retry(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{one(name)}/retry", None)
-    return ActionResult(f"{name} sends again to those that certainly failed.")
-
-
-async def _cancel(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{one(name)}/cancel", None)
-    return ActionResult(f"{name} is cancelled.")
-
-
-async def _delete(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    _ = await view.api.delete(one(name))  # a refusal is raised
-    return ActionResult(f"{name} is deleted with its recipients and results.", "/campaigns")
+def _how(form: Form) -> dict[str, Any]:
+    return {"override": bool(form.one("override"))}
 
 
 async def _settle(view: PageView, form: Form) -> ActionResult:
@@ -86,32 +63,46 @@ async def _settle(view: PageView, form: Form) -> ActionResult:
     return ActionResult(f"{plural(settled, 'recipient')} settled as {as_what}.")
 
 
-async def _lookup(view: PageView, form: Form) -> ActionResult:
-    settled = (await view.api.post(f"{one(form.need('name'))}/lookup", None))["settled"]
-    return ActionResult(f"The provider was asked: {plural(settled, 'recipient')} settled.")
-
-
 PAGE: Final = WebPage(
     "campaigns",
     "/campaigns",
     "Campaigns",
     regions=(Region("table", _table), Region("create", drafts.offer)),
     actions={
-        "/campaigns/start": _start,
-        "/campaigns/stop": _stop,
-        "/campaigns/resume": _resume,
-        "/campaigns/retry": _retry,
-        "/campaigns/cancel": _cancel,
-        "/campaigns/delete": _delete,
+        "/campaigns/start": does(f"POST {ITS}/start", "{name} has started."),
+        "/campaigns/stop": does(
+            f"POST {ITS}/stop", "{name} is stopped: no new calls start until it is resumed."
+        ),
+        "/campaigns/resume": does(
+            f"POST {ITS}/resume", "{name} goes on with what was certainly not sent.", _how
+        ),
+        "/campaigns/retry": does(
+            f"POST {ITS}/retry", "{name} sends again to those that certainly failed."
+        ),
+        "/campaigns/cancel": does(f"POST {ITS}/cancel", "{name} is cancelled."),
+        "/campaigns/delete": does(
+            f"DELETE {ITS}",
+            "{name} is deleted with its recipients and results.",
+            go="/campaigns",
+        ),
         "/campaigns/settle": _settle,
-        "/campaigns/lookup": _lookup,
+        "/campaigns/lookup": does(
+            f"POST {ITS}/lookup", "The provider was asked: {settled:recipient} settled."
+        ),
         "/campaigns/create": drafts.create,
-        "/campaigns/import": drafts.import_text,
+        "/campaigns/edit": drafts.edit,
+        "/campaigns/schedule": drafts.schedule,
+        "/campaigns/paste": drafts.import_text,
+        "/campaigns/discard": does(
+            f"DELETE {ITS}/import", "What was there of the unfinished import is discarded."
+        ),
         "/campaigns/test": drafts.test_send,
         "/campaigns/estimate": drafts.estimate,
     },
+    uploads={"/campaigns/import": drafts.import_file},
     files={"/campaigns/export": _export, "/campaigns/html": drafts.show_html},
     group="Send",
+    key="c",
 )
 ONE: Final = WebPage(
     "campaigns_one",

@@ -5,35 +5,25 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from postroad.dashboard.jobs import PageJob
-from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.paging import (
+    ActionResult,
+    Form,
+    PageView,
+    Region,
+    WebPage,
+    chosen_filters,
+)
 from postroad.dashboard.rendering import plural
+from postroad.model.facts import COUNTED_MAX
 
 FILTERS: Final = ("queue", "reason", "error", "since", "until")
-REASONS: Final = (
-    "rejected",
-    "exhausted",
-    "expired",
-    "expired_quota",
-    "expired_unreachable",
-    "expired_held",
-    "excess_held",
-    "crash_loop",
-)
 LOOKED_AT: Final = 500
 """The latest dead that errors are counted of."""
 ERROR_CHARACTERS: Final = 120
 
 
-def _filters(given: dict[str, str]) -> dict[str, str]:
-    found = {name: given[name].strip() for name in FILTERS if given.get(name, "").strip()}
-    for name in ("since", "until"):
-        if name in found and not found[name].endswith("Z") and "+" not in found[name]:
-            found[name] += "Z"
-    return found
-
-
 async def _groups(view: PageView) -> dict[str, Any]:
-    reasons = (await view.api.get("/v1/stats"))["dead"]
+    reasons = (await view.api.get("/v1/stats", most=COUNTED_MAX))["dead"]
     latest = (await view.api.get("/v1/dead", limit=LOOKED_AT))["messages"]
     errors = Counter(one["error"][:ERROR_CHARACTERS] for one in latest)
     return {
@@ -45,7 +35,7 @@ async def _groups(view: PageView) -> dict[str, Any]:
 
 
 async def _list(view: PageView) -> dict[str, Any]:
-    filters = _filters(view.query)
+    filters = chosen_filters(FILTERS, view.query)
     said = await view.api.get("/v1/dead", limit=50, after=view.query.get("after"), **filters)
     return {**said, "filters": filters}
 
@@ -64,7 +54,7 @@ async def _purge(view: PageView, form: Form) -> ActionResult:
 
 async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     """Count what is meant, ask, then do it as a job."""
-    ids, filters = form.all("id"), _filters(form.some(*FILTERS))
+    ids, filters = form.all("id"), chosen_filters(FILTERS, form.some(*FILTERS))
     if form.one("which") == "chosen":
         if not ids:
             return ActionResult("Choose messages first: tick their boxes.")
@@ -79,7 +69,8 @@ async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     if verb == "replay":
         data["mode"] = form.one("mode", "once")
     title = "Replay" if verb == "replay" else "Purge"
-    view.jobs.start(view.api, PageJob(view.who.tenant, title, view.who.name, total, 0), path, data)
+    job = PageJob(view.who.tenant, title, view.who.name, total, 0)
+    await view.jobs.start(view.api, job, path, data)
     go = "/dead" if "ids" in which else f"/dead?{urlencode(filters)}".rstrip("?")
     return ActionResult(f"{title} of {plural(total, 'message')} has begun.", go)
 
@@ -108,4 +99,5 @@ PAGE: Final = WebPage(
     regions=(Region("jobs", _jobs), Region("groups", _groups), Region("list", _list)),
     actions={"/dead/replay": _replay, "/dead/purge": _purge},
     group="Deliver",
+    key="d",
 )

@@ -2,10 +2,12 @@
 
 from typing import Any, Final
 
+from postroad.dashboard.acting import does, shown_once
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
 from postroad.dashboard.plots import HOUR_MS, deliveries, slots
-from postroad.dashboard.rendering import plural
 from postroad.remote.api_request import part
+
+ITS: Final = "/v1/endpoints/{id}"
 
 
 async def _table(view: PageView) -> dict[str, Any]:
@@ -44,31 +46,8 @@ async def _rotate(view: PageView, form: Form) -> ActionResult:
 
 def _secret(made: dict[str, Any], said: str) -> ActionResult:
     note = "Give it to the receiver now: it is stored sealed, and is not shown again."
-    shown = {
-        "heading": said,
-        "name": "Signing secret",
-        "secret": made["secret"],
-        "note": note,
-        "go": f"/endpoints/{made['id']}",
-    }
-    return ActionResult(said, page="secret.html", shown=shown)
-
-
-async def _enable(view: PageView, form: Form) -> ActionResult:
-    await view.api.change(f"/v1/endpoints/{part(form.need('id'))}", {"state": "enabled"})
-    return ActionResult("Enabled: what was held goes out now.")
-
-
-async def _disable(view: PageView, form: Form) -> ActionResult:
-    data = {"state": "disabled", "reason": form.one("reason")}
-    await view.api.change(f"/v1/endpoints/{part(form.need('id'))}", data)
-    return ActionResult("Disabled: messages for it are held, and nothing is lost.")
-
-
-async def _recover(view: PageView, form: Form) -> ActionResult:
-    path = f"/v1/endpoints/{part(form.need('id'))}/recover"
-    said = await view.api.post(path, {})
-    return ActionResult(f"{plural(said['messages'], 'message')} that died go out again.")
+    shown = ("Signing secret", made["secret"])
+    return shown_once(said, said, shown, note, f"/endpoints/{made['id']}")
 
 
 PAGE: Final = WebPage(
@@ -79,11 +58,26 @@ PAGE: Final = WebPage(
     actions={
         "/endpoints/create": _create,
         "/endpoints/rotate": _rotate,
-        "/endpoints/enable": _enable,
-        "/endpoints/disable": _disable,
-        "/endpoints/recover": _recover,
+        "/endpoints/enable": does(
+            f"PATCH {ITS}",
+            "Enabled: what was held goes out now.",
+            lambda _: {"state": "enabled"},
+        ),
+        "/endpoints/disable": does(
+            f"PATCH {ITS}",
+            "Disabled: messages for it are held, and nothing is lost.",
+            lambda form: {"state": "disabled", "reason": form.one("reason")},
+        ),
+        "/endpoints/test": does(
+            f"POST {ITS}/test",
+            "A test event of type {type} is on its way, as message {message}.",
+        ),
+        "/endpoints/recover": does(
+            f"POST {ITS}/recover", "{messages:message} that died go out again."
+        ),
     },
     group="Send",
+    key="e",
 )
 ONE: Final = WebPage(
     "endpoints_one", "/endpoints/{id}", "Endpoint", regions=(Region("story", _story),)

@@ -9,9 +9,10 @@ from postroad.dashboard.paging import PageView
 from postroad.dashboard.plots import HOUR_MS, parts_of
 from postroad.dashboard.rendering import plural
 from postroad.model.rollup import NAME_MAX, OTHER
+from postroad.verbs.figures import NAMES_MAX
 
-BUSIEST: Final = 50
-"""Queues that are looked at; a quieter one that fails is seen in its messages."""
+BUSIEST: Final = NAMES_MAX
+"""Queues that are looked at: as many as an hour counts of a tenant one by one."""
 RECENT: Final = 10
 """Messages that are looked through for the last error."""
 

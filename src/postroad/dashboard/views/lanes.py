@@ -2,31 +2,31 @@
 
 from typing import Any, Final
 
-from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.acting import does
+from postroad.dashboard.paging import Form, PageView, Region, WebPage
+from postroad.model.facts import COUNTED_MAX
 
 
 async def _table(view: PageView) -> dict[str, Any]:
-    shown: dict[str, Any] = await view.api.get("/v1/lanes", limit=50, after=view.query.get("after"))
-    return shown
+    after = view.query.get("after")
+    said: dict[str, Any] = await view.api.get("/v1/lanes", limit=50, after=after, most=COUNTED_MAX)
+    trouble = await _trouble(view) if not after else []
+    return {**said, "trouble": trouble}
+
+
+async def _trouble(view: PageView) -> list[dict[str, Any]]:
+    """Those that come first: the first page of lanes in trouble, wherever they are in the list."""
+    said = await view.api.get("/v1/lanes", limit=50, trouble="true", most=COUNTED_MAX)
+    found: list[dict[str, Any]] = said["lanes"]
+    return found
 
 
 async def _story(view: PageView) -> dict[str, Any]:
     return {"told": await view.api.get("/v1/lanes:explain", lane=view.query.get("id", "0"))}
 
 
-async def _pause(view: PageView, form: Form) -> ActionResult:
-    await view.api.do("/v1/lanes:pause", {"lane": form.number("lane")})
-    return ActionResult("The lane is paused: no try starts on any of its queues.")
-
-
-async def _resume(view: PageView, form: Form) -> ActionResult:
-    await view.api.do("/v1/lanes:resume", {"lane": form.number("lane")})
-    return ActionResult("The lane goes on.")
-
-
-async def _unblock(view: PageView, form: Form) -> ActionResult:
-    await view.api.do("/v1/lanes:unblock", {"lane": form.number("lane")})
-    return ActionResult("Its circuit is closed: messages go out again now.")
+def _which(form: Form) -> dict[str, Any]:
+    return {"lane": form.number("lane")}
 
 
 PAGE: Final = WebPage(
@@ -34,7 +34,20 @@ PAGE: Final = WebPage(
     "/lanes",
     "Lanes",
     regions=(Region("table", _table),),
-    actions={"/lanes/pause": _pause, "/lanes/resume": _resume, "/lanes/unblock": _unblock},
+    actions={
+        "/lanes/pause": does(
+            "POST /v1/lanes:pause",
+            "The lane is paused: no try starts on any of its queues.",
+            _which,
+        ),
+        "/lanes/resume": does("POST /v1/lanes:resume", "The lane goes on.", _which),
+        "/lanes/unblock": does(
+            "POST /v1/lanes:unblock",
+            "Its circuit is closed: messages go out again now.",
+            _which,
+        ),
+    },
     group="Deliver",
+    key="l",
 )
 ONE: Final = WebPage("lanes_one", "/lane", "Lane", regions=(Region("story", _story),))

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
-from postroad.remote.api_request import part
+from postroad.dashboard.acting import does
+from postroad.dashboard.paging import Form, PageView, Region, WebPage
 
 EVERYBODY: Final = "*"
 
@@ -20,24 +20,13 @@ async def _rules(view: PageView) -> dict[str, Any]:
     return {"rules": rules, "asked": asked, "said": said}
 
 
-async def _put(view: PageView, form: Form) -> ActionResult:
-    data = {"name": form.need("name"), "lanes": form.need("lanes"), **form.some("rate", "hours")}
-    await view.api.do("/v1/limits", {**data, **form.some("zone")})
-    return ActionResult(f"The limit {data['name']} holds from now on.")
+def _limit(form: Form) -> dict[str, Any]:
+    data = {"name": form.need("name"), "lanes": form.need("lanes")}
+    return {**data, **form.some("rate", "hours", "zone")}
 
 
-async def _lift(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    everywhere = "true" if form.one("tenant") == EVERYBODY else None
-    _ = await view.api.delete(f"/v1/limits/{part(name)}", everywhere=everywhere)  # or it is raised
-    return ActionResult(f"The limit {name} is lifted.")
-
-
-async def _drop(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    everywhere = "true" if form.one("tenant") == EVERYBODY else None
-    _ = await view.api.delete(f"/v1/rules/{part(name)}", everywhere=everywhere)  # or it is raised
-    return ActionResult(f"The rule {name} is deleted.")
+def _whose(form: Form) -> dict[str, Any]:
+    return {"everywhere": "true" if form.one("tenant") == EVERYBODY else None}
 
 
 PAGE: Final = WebPage(
@@ -45,6 +34,11 @@ PAGE: Final = WebPage(
     "/limits",
     "Limits and rules",
     regions=(Region("limits", _limits), Region("rules", _rules)),
-    actions={"/limits/put": _put, "/limits/lift": _lift, "/rules/delete": _drop},
+    actions={
+        "/limits/put": does("POST /v1/limits", "The limit {name} holds from now on.", _limit),
+        "/limits/lift": does("DELETE /v1/limits/{name}", "The limit {name} is lifted.", _whose),
+        "/rules/delete": does("DELETE /v1/rules/{name}", "The rule {name} is deleted.", _whose),
+    },
     group="Run",
+    key="r",
 )

@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
+from postroad.dashboard.acting import does, shown_once
 from postroad.dashboard.asking import ProblemAnswer
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
-from postroad.remote.api_request import part
 
 
 async def _table(view: PageView) -> dict[str, Any]:
@@ -20,20 +20,14 @@ async def _table(view: PageView) -> dict[str, Any]:
 async def _create(view: PageView, form: Form) -> ActionResult:
     asked = {"quota": form.number("quota")} if form.one("quota") else {}
     made = await view.api.post("/v1/mailboxes", asked)
-    shown = {
-        "heading": f"Mailbox {made['box']}",
-        "name": "Token of the sender, then of the recipient",
-        "secret": f"{made['sender_token']}\n{made['recipient_token']}",
-        "note": "Only their hashes are stored: they are not shown again.",
-        "go": "/mailboxes",
-    }
-    return ActionResult("The mailbox is made.", page="secret.html", shown=shown)
-
-
-async def _delete(view: PageView, form: Form) -> ActionResult:
-    box = form.need("box")
-    _ = await view.api.delete(f"/v1/mailboxes/{part(box)}")  # a refusal is raised
-    return ActionResult(f"The mailbox {box} is deleted, with all that was in it.")
+    secrets = f"{made['sender_token']}\n{made['recipient_token']}"
+    return shown_once(
+        "The mailbox is made.",
+        f"Mailbox {made['box']}",
+        ("Token of the sender, then of the recipient", secrets),
+        "Only their hashes are stored: they are not shown again.",
+        "/mailboxes",
+    )
 
 
 PAGE: Final = WebPage(
@@ -41,6 +35,13 @@ PAGE: Final = WebPage(
     "/mailboxes",
     "Mailboxes",
     regions=(Region("table", _table),),
-    actions={"/mailboxes/create": _create, "/mailboxes/delete": _delete},
+    actions={
+        "/mailboxes/create": _create,
+        "/mailboxes/delete": does(
+            "DELETE /v1/mailboxes/{box}",
+            "The mailbox {box} is deleted, with all that was in it.",
+        ),
+    },
     group="Send",
+    key="b",
 )

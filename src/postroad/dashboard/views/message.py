@@ -2,14 +2,16 @@
 
 from typing import Any, Final
 
-import msgspec
-
-from postroad.dashboard.asking import ProblemAnswer
+from postroad.dashboard.asking import ProblemAnswer, can_send_again
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.rendering import pretty
+from postroad.model.batch import HEADER
+from postroad.model.endpoint import QUEUE_PREFIX
 from postroad.remote.api_request import part
 
 BODY_MAX: Final = 100_000
 """Characters of a body that are shown."""
+NO_JOB: Final = {"kept": False, "result": None, "progress": None, "failures": (), "hidden": ""}
 FINISHED: Final = ("delivered", "dead", "cancelled")
 
 
@@ -19,29 +21,65 @@ def _path(view: PageView) -> str:
 
 async def _story(view: PageView) -> dict[str, Any]:
     told = await view.api.get(f"{_path(view)}/explain")
-    answers = await _answers(view) if told["tries"] and view.may("bodies") else {}
-    return {"told": told, "finished": told["state"] in FINISHED, "answers": answers}
+    finished = told["state"] in FINISHED
+    return {
+        "told": told,
+        "finished": finished,
+        "can_again": finished and view.may("manage") and await can_send_again(view.api, told["id"]),
+        "seen": await _seen(view) if told["tries"] else {},
+        "url": await _url(view, told["queue"]),
+    }
 
 
-async def _answers(view: PageView) -> dict[int, str]:
-    """What a webhook's server answered to each try."""
+async def _seen(view: PageView) -> dict[int, dict[str, Any]]:
+    """What the log has of each try of a webhook: the request, the answer, how long it took."""
     found = await view.api.get(f"{_path(view)}/attempts")
-    return {one["number"]: one["answer"][:BODY_MAX] for one in found if one["answer"]}
+    return {one["number"]: {**one, "answer": one["answer"][:BODY_MAX]} for one in found}
+
+
+async def _url(view: PageView, queue: str) -> str:
+    """Where the tries of a webhook go: to the queue's name, or to its endpoint's URL as it is."""
+    if not queue.startswith(QUEUE_PREFIX):
+        return queue if queue.startswith(("https://", "http://")) else ""
+    try:
+        told = await view.api.get(f"/v1/endpoints/{part(queue.removeprefix(QUEUE_PREFIX))}")
+    except ProblemAnswer:  # deleted since
+        return ""
+    return str(told["url"])
+
+
+async def _job(view: PageView) -> dict[str, Any]:
+    """What a job has told while it ran and when it ended; nothing of a webhook."""
+    try:
+        end = NO_JOB | await view.api.get(f"{_path(view)}/result", wait_s=0)
+    except ProblemAnswer:  # a road on RabbitMQ keeps no results
+        return {"end": NO_JOB, "result": ""}
+    result = pretty(end["result"])[:BODY_MAX] if end["kept"] and not end["hidden"] else ""
+    return {"end": end, "result": result}
 
 
 async def _body(view: PageView) -> dict[str, Any]:
     if not view.may("bodies"):
-        return {"hidden": "Bodies and headers are shown to people with the scope bodies."}
+        hidden = "Bodies and headers are shown to people with the scope bodies."
+        return {"hidden": hidden, "batch": None}
     try:
         said = await view.api.get(f"{_path(view)}/body")
     except ProblemAnswer as error:
-        return {"hidden": error.problem.detail}
+        return {"hidden": error.problem.detail, "batch": None}
     if said["body_base64"] is not None:
         text, form = said["body_base64"], "base64"
     else:
-        text = msgspec.json.format(msgspec.json.encode(said["body"]), indent=2).decode()
-        form = "JSON"
-    return {"hidden": "", "headers": said["headers"], "text": text[:BODY_MAX], "form": form}
+        text, form = pretty(said["body"]), "JSON"
+    shown = {"hidden": "", "headers": said["headers"], "text": text[:BODY_MAX], "form": form}
+    return {**shown, "batch": await _batch(view, said["headers"].get(HEADER, ""))}
+
+
+async def _batch(view: PageView, name: str) -> Any:
+    """How the batch stands that a message is a member of; None if it is of none."""
+    try:
+        return await view.api.get(f"/v1/batches/{part(name)}") if name else None
+    except ProblemAnswer:  # forgotten since, or a stranger's header
+        return None
 
 
 async def _again(view: PageView, form: Form) -> ActionResult:
@@ -78,7 +116,7 @@ PAGE: Final = WebPage(
     "messages_one",
     "/messages/{id}",
     "Message",
-    regions=(Region("story", _story), Region("body", _body)),
+    regions=(Region("story", _story), Region("job", _job), Region("body", _body)),
     actions={
         "/message/again": _again,
         "/message/replay": _replay,

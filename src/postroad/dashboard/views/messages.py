@@ -4,8 +4,15 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from postroad.dashboard.jobs import PageJob
-from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
-from postroad.dashboard.rendering import plural
+from postroad.dashboard.paging import (
+    ActionResult,
+    Form,
+    PageView,
+    Region,
+    WebPage,
+    chosen_filters,
+)
+from postroad.dashboard.rendering import plural, plural_upto
 from postroad.remote.api_request import part
 
 FILTERS: Final = ("queue", "state", "level", "text", "recipient", "order_key", "since", "until")
@@ -14,18 +21,8 @@ FINISHED: Final = ("delivered", "dead", "cancelled")
 CHOSEN_MAX: Final = 100
 
 
-def chosen_filters(given: dict[str, str]) -> dict[str, str]:
-    """The filters that are set, as the API takes them. What a browser has for times has no zone:
-    they are in UTC."""
-    found = {name: given[name].strip() for name in FILTERS if given.get(name, "").strip()}
-    for name in ("since", "until"):
-        if name in found and not found[name].endswith("Z") and "+" not in found[name]:
-            found[name] += "Z"
-    return found
-
-
 async def _list(view: PageView) -> dict[str, Any]:
-    filters = chosen_filters(view.query)
+    filters = chosen_filters(FILTERS, view.query)
     order, after = view.query.get("order", "newest"), view.query.get("after")
     said = await view.api.get("/v1/messages", limit=50, order=order, after=after, **filters)
     return {
@@ -63,7 +60,7 @@ async def _cancel(view: PageView, form: Form) -> ActionResult:
 
 async def _again_all(view: PageView, form: Form) -> ActionResult:
     """Count those that match, ask, then send them again as a job."""
-    filters = chosen_filters(form.some(*FILTERS))
+    filters = chosen_filters(FILTERS, form.some(*FILTERS))
     data: dict[str, Any] = {**filters}
     if "level" in data:
         data["level"] = form.number("level")
@@ -72,7 +69,7 @@ async def _again_all(view: PageView, form: Form) -> ActionResult:
         return ActionResult("", page="confirm.html", shown=_question(found, filters))
     total = form.number("count")
     job = PageJob(view.who.tenant, "Send again", view.who.name, total, 0)
-    view.jobs.start(view.api, job, "/v1/messages:send-again", {**data, "count": total})
+    await view.jobs.start(view.api, job, "/v1/messages:send-again", {**data, "count": total})
     go = f"/messages?{urlencode(filters)}"
     return ActionResult(f"{plural(total, 'message')}: sending again has begun.", go)
 
@@ -96,22 +93,23 @@ async def _cancel_all(view: PageView, form: Form) -> ActionResult:
     queue = form.need("queue")
     told = await view.api.get("/v1/queues:explain", queue=queue)
     total = sum(told["waiting"].values()) + sum(told["held"].values()) + told["uncertain"]
-    if not form.one("sure"):
+    many = plural_upto(total, "unfinished message")
+    if not form.one("count") or total > form.number("count"):  # others have come meanwhile
         shown = {
             "heading": "Cancel all",
-            "question": f"Cancel {plural(total, 'unfinished message')} of {queue}?",
+            "question": f"Cancel {many} of {queue}?",
             "note": "No try of a cancelled one starts. What is being tried now may still arrive.",
             "path": "/messages/cancel-all",
-            "given": {"queue": queue, "sure": "yes"},
+            "given": {"queue": queue, "count": str(total)},
             "ids": [],
-            "label": f"Cancel {plural(total, 'message')}",
+            "label": f"Cancel {plural_upto(total, 'message')}",
             "danger": True,
         }
         return ActionResult("", page="confirm.html", shown=shown)
     job = PageJob(view.who.tenant, f"Cancel all of {queue}", view.who.name, total, 0)
-    view.jobs.start(view.api, job, "/v1/messages:cancel", {"queue": queue})
+    await view.jobs.start(view.api, job, "/v1/messages:cancel", {"queue": queue})
     go = f"/messages?{urlencode({'queue': queue})}"
-    return ActionResult(f"Cancelling {plural(total, 'message')} of {queue} has begun.", go)
+    return ActionResult(f"Cancelling {many} of {queue} has begun.", go)
 
 
 PAGE: Final = WebPage(
@@ -126,4 +124,5 @@ PAGE: Final = WebPage(
         "/messages/cancel-all": _cancel_all,
     },
     group="Deliver",
+    key="m",
 )

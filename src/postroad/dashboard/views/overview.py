@@ -1,5 +1,6 @@
 """The overview: what is where, what is in trouble and why, what was delivered, and who works."""
 
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -9,11 +10,15 @@ from postroad.dashboard.paging import PageView, Region, WebPage
 from postroad.dashboard.plots import HOUR_MS, MINUTE_MS, deliveries, lateness, parts_of, slots
 from postroad.dashboard.rendering import count, plural
 from postroad.dashboard.views.failing import failing_queues, last_error
+from postroad.model.facts import COUNTED_MAX
 
-SHOWN_MAX: Final = 12
-LOOKED_AT: Final = 200
-"""Queues and lanes that are looked through for trouble: their lists have all."""
+SHOWN_MAX: Final = 5
+"""So many lanes, queues and failing queues are told of; the lists have all, in trouble first."""
+IN_TROUBLE: Final = {"trouble": "true", "limit": SHOWN_MAX + 1, "most": COUNTED_MAX}
+BUCKET_S: Final = 10.0
+"""Figures are written so often: plots need not be drawn more often."""
 WEEK_H: Final = 168
+PROBED: Final = "Messages wait, and one at a time, a probe, finds out when it is back."
 
 
 class Tile(Struct, frozen=True):
@@ -25,6 +30,8 @@ class Tile(Struct, frozen=True):
     link: str
     more: str = ""
     since: int | None = None
+    least: bool = False
+    """Whether it was not counted to the end."""
 
 
 class Trouble(Struct, frozen=True):
@@ -38,24 +45,35 @@ class Trouble(Struct, frozen=True):
 
 
 async def _states(view: PageView) -> dict[str, Any]:
-    said = await view.api.get("/v1/stats")
+    said = await view.api.get("/v1/stats", most=COUNTED_MAX)
     hour, dead = said["hour"], sum(said["dead"].values())
     due = said["oldest_due_ms"]
     late = due if due is not None and due < said["now_ms"] - MINUTE_MS else None
     delivered, put_off, failed = parts_of(hour["tries"])
-    rate = f"last hour, {said['minute']['delivered_per_second']:.1f} a second now"
+    rate = f"last hour, {count(round(said['minute']['delivered_per_second'], 1))} a second now"
     beside = f"last hour, {count(put_off)} put off" if put_off else "last hour"
     tiles = [
-        Tile(
-            "Waiting", said["waiting"], "info", _list("waiting"), "due since" if late else "", late
-        ),
-        Tile("Held", said["held"], "warn", _list("held"), _blocks(said)),
-        Tile("Uncertain", said["uncertain"], "warn", _list("uncertain"), "to be settled by you"),
+        _counted("Waiting", said, "info", "due since" if late else "", late),
+        _counted("Held", said, "warn", _blocks(said)),
+        _counted("Uncertain", said, "warn", "to be settled by you"),
         Tile("Delivered", delivered, "good", _list("delivered"), rate),
         Tile("Failed tries", failed, "warn", "/queues", beside),
-        Tile("Dead", dead, "bad", "/dead", _dead(said["dead"])),
+        Tile("Dead", dead, "bad", "/dead", _dead(said["dead"]), least=_is_least(dead, said)),
     ]
     return {"tiles": tiles}
+
+
+def _counted(
+    name: str, said: dict[str, Any], kind: str, more: str, since: int | None = None
+) -> Tile:
+    """A count of messages in a state, with where they are listed."""
+    state = name.lower()
+    figure = said[state]
+    return Tile(name, figure, kind, _list(state), more, since, _is_least(figure, said))
+
+
+def _is_least(figure: int, said: dict[str, Any]) -> bool:
+    return figure >= COUNTED_MAX or not said["whole"]
 
 
 def _list(state: str) -> str:
@@ -68,6 +86,7 @@ def _blocks(said: dict[str, Any]) -> str:
         for name, words in (
             ("blocked_queues", "blocked"),
             ("paused_queues", "paused"),
+            ("disabled_endpoints", "disabled"),
             ("open_circuits", "away"),
         )
         if said[name]
@@ -81,13 +100,15 @@ def _dead(by_reason: dict[str, int]) -> str:
 
 
 async def _trouble(view: PageView) -> dict[str, Any]:
-    said = await view.api.get("/v1/stats")
+    said = await view.api.get("/v1/stats", most=COUNTED_MAX)
     found: list[Trouble] = []
-    if said["open_circuits"]:
-        found += await _lanes(view)
-    if said["blocked_queues"] or said["paused_queues"] or said["held"]:
-        found += await _queues(view)
-    found += await _failing(view, {each.name for each in found})
+    more = False
+    for some, left in (await _lanes(view), await _queues(view)):
+        found += some
+        more |= left
+    failing, left = await _failing(view, {each.name for each in found})
+    found += failing
+    more |= left
     if said["uncertain"]:
         text = "may have arrived or not: say what became of them."
         found.append(Trouble(f"{count(said['uncertain'])} uncertain", text, _list("uncertain")))
@@ -100,48 +121,54 @@ async def _trouble(view: PageView) -> dict[str, Any]:
         found.append(Trouble(f"{count(said['waiting'])} messages", text, _list("waiting"), "bad"))
     unfinished = said["waiting"] + said["held"] + said["uncertain"]
     quiet = not unfinished and not said["dead"] and not said["hour"]["tries"]
-    return {"found": found[:SHOWN_MAX], "more": len(found) > SHOWN_MAX, "quiet": quiet}
+    return {"found": found, "more": more, "quiet": quiet}
 
 
-async def _lanes(view: PageView) -> list[Trouble]:
-    rows = (await view.api.get("/v1/lanes", limit=LOOKED_AT))["lanes"]
+async def _lanes(view: PageView) -> tuple[list[Trouble], bool]:
+    """Lanes in trouble, and whether there are more."""
+    rows = (await view.api.get("/v1/lanes", **IN_TROUBLE))["lanes"]
     found = []
-    for row in [row for row in rows if row["circuit"]["until_ms"]][:SHOWN_MAX]:
+    for row in rows[:SHOWN_MAX]:
         told = await view.api.get("/v1/lanes:explain", lane=row["id"])
         link = f"/lane?{urlencode({'id': row['id']})}"
-        text = f"cannot be reached: {_sentence(row['circuit']['reason'])} {_next(told)}"
-        found.append(Trouble(row["server"], text, link, "bad", told["next"]["not_before_ms"]))
-    return found
+        text, kind = "is paused: no try starts on any of its queues.", "warn"
+        if row["circuit"]["until_ms"]:
+            text = f"cannot be reached: {row['circuit']['reason']}. {PROBED}"
+            kind = "bad"
+        found.append(Trouble(row["server"], text, link, kind, told["next"]["not_before_ms"]))
+    return found, len(rows) > SHOWN_MAX
 
 
-async def _queues(view: PageView) -> list[Trouble]:
-    rows = (await view.api.get("/v1/queues", limit=LOOKED_AT))["queues"]
-    held = [row for row in rows if row["paused"] or row["block"] or _holds(row)]
+async def _queues(view: PageView) -> tuple[list[Trouble], bool]:
+    """Queues in trouble, and whether there are more."""
+    rows = (await view.api.get("/v1/queues", **IN_TROUBLE))["queues"]
     found = []
-    for row in held[:SHOWN_MAX]:
+    for row in rows[:SHOWN_MAX]:
         told = await view.api.get("/v1/queues:explain", queue=row["queue"])
         link = f"/queue?{urlencode({'name': row['queue']})}"
         waits = row["waiting"] + row["held"]
         why = _sentence(told["because"] or "some are held")
-        text = f"has {plural(waits, 'message')} that cannot go: {why} {_next(told)}"
+        text = f"has {_messages(waits)} that cannot go: {why} {_next(told)}"
         kind = "bad" if row["block"] else "warn"
         found.append(Trouble(row["queue"], text, link, kind, told["next"]["not_before_ms"]))
-    return found
+    return found, len(rows) > SHOWN_MAX
 
 
-async def _failing(view: PageView, told: set[str]) -> list[Trouble]:
-    """Queues that nothing blocks and whose tries all fail."""
+async def _failing(view: PageView, told: set[str]) -> tuple[list[Trouble], bool]:
+    """Queues that nothing blocks and whose tries all fail, and whether there are more."""
     failing, found = await failing_queues(view), []
-    for queue in [name for name in failing.tries if name not in told][:SHOWN_MAX]:
+    names = [name for name in failing.tries if name not in told]
+    for queue in names[:SHOWN_MAX]:
         error = await last_error(view, queue)
         text = f"fails: {failing.sentence(queue)}{': ' if error else ''}{error}"
         found.append(Trouble(queue, text, f"/queue?{urlencode({'name': queue})}", "bad"))
-    return found
+    return found, len(names) > SHOWN_MAX
 
 
-def _holds(row: dict[str, Any]) -> bool:
-    """Whether the queue itself holds messages: what its lane holds is told of the lane."""
-    return bool(row["held"]) and not row["because"].startswith("circuit")
+def _messages(number: int) -> str:
+    """So many messages, counted up to a number."""
+    least = number >= COUNTED_MAX
+    return f"{count(number)} or more messages" if least else plural(number, "message")
 
 
 def _next(told: dict[str, Any]) -> str:
@@ -154,10 +181,10 @@ def _sentence(text: str) -> str:
 
 
 async def _plots(view: PageView) -> dict[str, Any]:
-    recent = await view.api.get("/v1/rollups", step="10s")
+    recent = await _figures(view, "10s", HOUR_MS + MINUTE_MS)
     until_ms = recent["complete_until_ms"] // MINUTE_MS * MINUTE_MS + MINUTE_MS
     hour = slots(recent["points"], until_ms - 60 * MINUTE_MS, MINUTE_MS, 60)
-    long = await view.api.get("/v1/rollups", step="1h")
+    long = await _figures(view, "1h", WEEK_H * HOUR_MS)
     end_ms = long["now_ms"] // HOUR_MS * HOUR_MS + HOUR_MS
     week = slots(long["points"], end_ms - WEEK_H * HOUR_MS, HOUR_MS, WEEK_H)
     return {
@@ -170,11 +197,16 @@ async def _plots(view: PageView) -> dict[str, Any]:
     }
 
 
+async def _figures(view: PageView, step: str, last_ms: int) -> Any:
+    since = datetime.fromtimestamp((view.api.now_ms() - last_ms) / 1000, UTC).isoformat()
+    return await view.api.get("/v1/rollups", step=step, since=since)
+
+
 async def _workers(view: PageView) -> dict[str, Any]:
     if not view.who.every_tenant:
         return {"workers": [], "levels": []}
     workers = (await view.api.get("/v1/workers"))["workers"]
-    return {"workers": workers, "levels": await view.api.get("/v1/levels")}
+    return {"workers": workers, "levels": await view.api.get("/v1/levels", most=COUNTED_MAX)}
 
 
 PAGE: Final = WebPage(
@@ -184,8 +216,9 @@ PAGE: Final = WebPage(
     regions=(
         Region("states", _states),
         Region("trouble", _trouble),
-        Region("plots", _plots),
+        Region("plots", _plots, fresh_s=BUCKET_S),
         Region("workers", _workers),
     ),
     group="Deliver",
+    key="o",
 )

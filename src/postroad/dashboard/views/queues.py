@@ -2,33 +2,17 @@
 
 from typing import Any, Final
 
+from postroad.dashboard.acting import does
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
 from postroad.dashboard.views.failing import failing_queues, last_error
+from postroad.model.facts import COUNTED_MAX
 
 
 async def _table(view: PageView) -> dict[str, Any]:
     shown: dict[str, Any] = await view.api.get(
-        "/v1/queues", limit=50, after=view.query.get("after")
+        "/v1/queues", limit=50, most=COUNTED_MAX, after=view.query.get("after")
     )
     return {**shown, "failing": await failing_queues(view)}
-
-
-async def _pause(view: PageView, form: Form) -> ActionResult:
-    queue = form.need("queue")
-    await view.api.do("/v1/queues:pause", {"queue": queue})
-    return ActionResult(f"{queue} is paused: messages are accepted, and no try starts.")
-
-
-async def _resume(view: PageView, form: Form) -> ActionResult:
-    queue = form.need("queue")
-    await view.api.do("/v1/queues:resume", {"queue": queue})
-    return ActionResult(f"{queue} goes on.")
-
-
-async def _unblock(view: PageView, form: Form) -> ActionResult:
-    queue = form.need("queue")
-    await view.api.do("/v1/queues:unblock", {"queue": queue})
-    return ActionResult(f"The block of {queue} is lifted: its next message is tried now.")
 
 
 async def _story(view: PageView) -> dict[str, Any]:
@@ -46,17 +30,30 @@ async def _limit(view: PageView, form: Form) -> ActionResult:
     return ActionResult(said)
 
 
+def _which(form: Form) -> dict[str, Any]:
+    return {"queue": form.need("queue")}
+
+
 PAGE: Final = WebPage(
     "queues",
     "/queues",
     "Queues",
     regions=(Region("table", _table),),
     actions={
-        "/queues/pause": _pause,
-        "/queues/resume": _resume,
-        "/queues/unblock": _unblock,
+        "/queues/pause": does(
+            "POST /v1/queues:pause",
+            "{queue} is paused: messages are accepted, and no try starts.",
+            _which,
+        ),
+        "/queues/resume": does("POST /v1/queues:resume", "{queue} goes on.", _which),
+        "/queues/unblock": does(
+            "POST /v1/queues:unblock",
+            "The block of {queue} is lifted: its next message is tried now.",
+            _which,
+        ),
         "/queues/limit": _limit,
     },
     group="Deliver",
+    key="q",
 )
 ONE: Final = WebPage("queues_one", "/queue", "Queue", regions=(Region("story", _story),))

@@ -6,10 +6,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage, refusal
+from postroad.dashboard.acting import does
+from postroad.dashboard.paging import Form, PageView, Region, WebPage, refusal
 from postroad.remote.api_request import part
 
 PATH: Final = "/v1/timetables"
+ITS: Final = f"{PATH}/{{name}}"
 
 
 def _one(name: str) -> str:
@@ -30,9 +32,13 @@ async def _told(view: PageView) -> dict[str, Any]:
 async def _story(view: PageView) -> dict[str, Any]:
     shown = await _told(view)
     told = shown["told"]
-    body = msgspec.json.format(msgspec.json.encode(told["body"]), indent=2).decode()
+    body = told["body_base64"] or _written(told["body"])
     coming = [(at_ms, _on_the_wall(at_ms, told["zone"])) for at_ms in told["next_ms"]]
     return {**shown, "coming": coming, "body": body}
+
+
+def _written(body: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(body), indent=2).decode()
 
 
 def _on_the_wall(at_ms: int, zone: str) -> str:
@@ -60,41 +66,9 @@ def _given(form: Form) -> dict[str, Any]:
     return data
 
 
-async def _create(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    given = {"name": name, "body": None, "paused": bool(form.one("paused")), **_given(form)}
-    made = await view.api.post(PATH, given)
-    return ActionResult(f"{name} is made: it comes {made['when']}.")
-
-
-async def _change(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.change(_one(name), _given(form))
-    return ActionResult(f"{name} is changed.")
-
-
-async def _pause(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{_one(name)}/pause", None)
-    return ActionResult(f"{name} is paused: times that come meanwhile are not made up for.")
-
-
-async def _resume(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    await view.api.do(f"{_one(name)}/resume", None)
-    return ActionResult(f"{name} goes on from now.")
-
-
-async def _run(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    sent = await view.api.post(f"{_one(name)}/run", None)
-    return ActionResult(f"{name} has sent message {sent['id']} to {sent['queue']}.")
-
-
-async def _delete(view: PageView, form: Form) -> ActionResult:
-    name = form.need("name")
-    _ = await view.api.delete(_one(name))  # a refusal is raised
-    return ActionResult(f"{name} is deleted; what it has sent stays.", "/timetables")
+def _new(form: Form) -> dict[str, Any]:
+    named = {"name": form.need("name"), "body": None, "paused": bool(form.one("paused"))}
+    return {**named, **_given(form)}
 
 
 PAGE: Final = WebPage(
@@ -103,14 +77,20 @@ PAGE: Final = WebPage(
     "Timetables",
     regions=(Region("table", _table),),
     actions={
-        "/timetables/create": _create,
-        "/timetables/change": _change,
-        "/timetables/pause": _pause,
-        "/timetables/resume": _resume,
-        "/timetables/run": _run,
-        "/timetables/delete": _delete,
+        "/timetables/create": does(f"POST {PATH}", "{name} is made: it comes {when}.", _new),
+        "/timetables/change": does(f"PATCH {ITS}", "{name} is changed.", _given),
+        "/timetables/pause": does(
+            f"POST {ITS}/pause",
+            "{name} is paused: times that come meanwhile are not made up for.",
+        ),
+        "/timetables/resume": does(f"POST {ITS}/resume", "{name} goes on from now."),
+        "/timetables/run": does(f"POST {ITS}/run", "{name} has sent message {id} to {queue}."),
+        "/timetables/delete": does(
+            f"DELETE {ITS}", "{name} is deleted; what it has sent stays.", go="/timetables"
+        ),
     },
     group="Send",
+    key="t",
 )
 ONE: Final = WebPage(
     "timetables_one",

@@ -86,6 +86,11 @@ class PostgresBase(Statements):
         self._looked_whole_s = clock.steady_s()
 
     @property
+    def is_read_by_thread(self) -> bool:
+        """It reads in the event loop."""
+        return False
+
+    @property
     def queries(self) -> dict[str, int]:
         """Statements sent so far, by what for."""
         return dict(self._counts)

@@ -20,6 +20,8 @@ from postroad.stores.postgres.inbox import TOOK, AcceptBatch
 
 CLOSE: Final = "end batches"
 RETRY_S: Final = 1.0
+WALK_EVERY_S: Final = 600.0
+"""All open batches are asked about no more often than this, unless a process has died."""
 
 
 class Ending(StoreAnswer, frozen=True):
@@ -29,10 +31,11 @@ class Ending(StoreAnswer, frozen=True):
 
 
 class Closed(StoreAnswer, frozen=True):
-    """How many batches ended, and which are to be asked next."""
+    """Which batches ended, which are to be asked next, and after which one to go on (0: none)."""
 
-    closed: int = 0
+    ended: list[int] = field(default_factory=list)
     next: list[int] = field(default_factory=list)
+    after: int = 0
 
 
 CLOSED: Final = decoder(Closed)
@@ -46,7 +49,9 @@ class PostgresBatches(BatchTables, PostgresBase):
         super().__init__(dsn, clock, log)
         self._line = self.own_line("batches")
         self._touched: set[int] = set()
-        self._all = False
+        self._walk: int | None = None
+        """After which of all open batches to go on, while all are to be asked."""
+        self._walk_at_s = 0.0
         self._closing: asyncio.Task[None] | None = None
         self._leaving = self._away = False
 
@@ -88,8 +93,16 @@ class PostgresBatches(BatchTables, PostgresBase):
 
     def batches_left(self) -> None:
         """Ask soon whether any has ended: it is not known which were touched."""
-        self._all = True
+        self._walk = 0
         self._close_soon()
+
+    def batches_looked_over(self) -> None:
+        """Ask from time to time whether any has ended: the process that was to ask may be gone, and
+        have owned no lane, so that nobody has noticed."""
+        now_s = self.clock.steady_s()
+        if self._walk is None and now_s >= self._walk_at_s:
+            self._walk_at_s = now_s + WALK_EVERY_S
+            self.batches_left()
 
     def _close_soon(self) -> None:
         if self._closing is None and self._open:
@@ -98,11 +111,14 @@ class PostgresBatches(BatchTables, PostgresBase):
     async def _close(self) -> None:
         """Ask until nothing was touched meanwhile. While the store is away it is asked again."""
         try:
-            while self._touched or self._all:
-                asked, every = list(self._touched), self._all
-                self._touched, self._all = set(), False
+            while self._touched or self._walk is not None:
+                asked, after = list(self._touched), self._walk
+                self._touched, self._walk = set(), None
                 try:
-                    await self._close_once(None if every else asked)
+                    if asked:
+                        await self._close_some(asked, 0)
+                    if after is not None:
+                        await self._close_some(None, after)
                     self._away = False
                     self.log.store_works(CLOSE)
                 except StoreError as error:
@@ -110,18 +126,20 @@ class PostgresBatches(BatchTables, PostgresBase):
                     if self._leaving:
                         return  # the janitor of another process asks
                     self._touched.update(asked)
-                    self._all |= every
+                    self._walk = self._walk if after is None else 0
                     self.log.store_failed(CLOSE, error)
                     await self.clock.sleep(RETRY_S)
         finally:
             self._closing = None
 
-    async def _close_once(self, batches: list[int] | None) -> None:
-        text = await self._one(self._line, "batches", "close_batches", batches)
+    async def _close_some(self, batches: list[int] | None, after: int) -> None:
+        text = await self._one(self._line, "batches", "close_batches", batches, after)
         answer = self._read_answer(text, CLOSED)
         self._touched.update(answer.next)
-        self._all |= batches is None and answer.closed > 0  # it ends a part of them
-        while answer.closed and await self.move_arrivals():
+        if answer.after and self._walk is None:
+            self._walk = answer.after
+        self.bell.ring_awaited(answer.ended)
+        while answer.ended and await self.move_arrivals():
             pass
 
     async def batches_asked(self) -> None:

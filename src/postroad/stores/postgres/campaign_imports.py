@@ -103,7 +103,7 @@ async def _loaded(raw: Raw, current: Import, rows: NewRows, insert: Insert) -> l
 
 
 async def _copy(raw: Raw, campaign: int, first: int, rows: NewRows) -> list[int]:
-    """All, or a UniqueViolationError."""
+    """Copy all rows, or raise UniqueViolationError."""
     text = _copied(campaign, first, rows)
     await raw.copy_to_table(
         "campaign_message", schema_name="postroad", columns=COLUMNS, source=text

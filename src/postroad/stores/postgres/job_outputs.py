@@ -21,8 +21,8 @@ class PostgresJobOutputs(PostgresBase):
         rows = await self._side.rows("jobs", "output_of", (tenant, number, kind))
         return bytes(rows[0][0]) if rows else None
 
-    async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
-        """Of so many of the latest reports of progress, those of jobs that have not ended."""
+    async def running_outputs(self, tenant: str, looked_at: int) -> list[RunningOutput]:
+        """Return the jobs that still run among those with a tenant's latest progress reports."""
         self._check_open()
         rows = await self._side.rows("jobs", "outputs_of_running", (tenant, looked_at))
         return [RunningOutput(*row) for row in rows]

@@ -70,7 +70,7 @@ class PostgresReplays(ReplayTables, PostgresBase):
         return await self._slice(work)
 
     async def replay_events(self, step: ReplaySlice) -> Replayed:
-        """Send events again. The set of endpoints is shared as by a publish, before all else."""
+        """Send events again. As in a publish, the set of endpoints is locked first, shared."""
 
         async def work(raw: Raw, answers: Answers) -> Replayed:
             await raw.execute(QUERIES["replays_share"], step.job.tenant)

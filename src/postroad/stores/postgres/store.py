@@ -24,6 +24,7 @@ from postroad.stores.postgres.upkeep import PostgresUpkeep
 from postroad.stores.postgres.usage import PostgresUsage
 from postroad.stores.postgres.webhooks import PostgresWebhooks
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.restoring import RestorationTable
 from postroad.stores.rules import RuleTable
 from postroad.stores.suppressions import SuppressionTable
 from postroad.stores.tenants import TenantTable
@@ -53,6 +54,7 @@ class PostgresStore(
     PostgresBlobs,
     TokenTable,
     TenantTable,
+    RestorationTable,
     SuppressionTable,
     PostgresUsage,
     PostgresWebhooks,

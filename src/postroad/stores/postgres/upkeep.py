@@ -68,6 +68,7 @@ class PostgresUpkeep(PostgresBatches):
             wait_ms = 0 if gone >= limit else SPELL_RECHECK_MS
             next_at_ms = min(next_at_ms, swept.now + wait_ms)
         self.batches_touched(swept.batches)
+        self.batches_looked_over()
         return Swept(done, next_at_ms)
 
     async def _sweep_spell(self, spell: Spell, now_ms: int, limit: int) -> int:

@@ -108,6 +108,11 @@ class RabbitBase:
         self._open = False
 
     @property
+    def is_read_by_thread(self) -> bool:
+        """It reads in the event loop."""
+        return False
+
+    @property
     def queries(self) -> dict[str, int]:
         """How many statements were sent to the state store, by purpose."""
         return self.state.queries

@@ -9,10 +9,19 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from postroad.model.broker import BrokerFacts
-from postroad.model.facts import LaneFacts, LaneState, Live, MessageFacts, Owner, QueueFacts, Tally
+from postroad.model.facts import (
+    LaneFacts,
+    LaneState,
+    Live,
+    MessageFacts,
+    Owner,
+    QueueFacts,
+    StoreFacts,
+    Tally,
+)
 from postroad.model.holds import because_of, because_of_all
-from postroad.model.overview import LaneRow, MessageCount, Overview, QueueRow
-from postroad.model.states import State
+from postroad.model.overview import WHOLE_PAGE, LaneRow, MessageCount, Overview, PageOf, QueueRow
+from postroad.model.states import NEVER, State
 from postroad.model.webhook import Attempt
 from postroad.ports.usage import CountedKind, Slice
 from postroad.stores.rabbitmq.base import RabbitBase
@@ -66,6 +75,10 @@ class RabbitWaiting(RabbitBase):
 
 class RabbitInsight(RabbitWaiting):
     """Reads messages, queues and lanes, the usage of tenants, and the state of the broker."""
+
+    async def store_facts(self) -> StoreFacts:
+        """What the state store is: the broker tells of itself in its own facts."""
+        return await self.state.store_facts()
 
     async def counts(self) -> dict[str, int]:
         """Messages by state. Those in the broker count as waiting."""
@@ -132,9 +145,9 @@ class RabbitInsight(RabbitWaiting):
             read_attempt(row) for row in await self.state.select("insight", "tries_of", message)
         ]
 
-    async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
+    async def queue_facts(self, tenant: str, name: str, most: int = NEVER) -> QueueFacts | None:
         """A queue, its lanes, and what is known to wait in them."""
-        facts = await self.state.queue_facts(tenant, name)
+        facts = await self.state.queue_facts(tenant, name, most)
         if facts is None:
             return None
         waiting_groups = await self.waiting_groups(queue=facts.queue.id)
@@ -145,9 +158,9 @@ class RabbitInsight(RabbitWaiting):
         """Count what is known to wait in a lane, up to a number."""
         return min(most, sum(group.count for group in await self.waiting_groups(lane=lane)))
 
-    async def lane_facts(self, number: int) -> LaneFacts | None:
+    async def lane_facts(self, number: int, most: int = NEVER) -> LaneFacts | None:
         """A lane and what is known to wait in it."""
-        facts = await self.state.lane_facts(number)
+        facts = await self.state.lane_facts(number, most)
         if facts is None:
             return None
         waiting_groups = await self.waiting_groups(lane=number)
@@ -186,22 +199,32 @@ class RabbitInsight(RabbitWaiting):
 class RabbitOverview(RabbitWaiting):
     """Pages of queues and lanes, and totals."""
 
-    async def queue_page(self, tenant: str, after: str, limit: int) -> list[QueueRow]:
+    async def queue_page(
+        self, tenant: str, after: str, limit: int, which: PageOf = WHOLE_PAGE
+    ) -> list[QueueRow]:
         """A tenant's queues by name, with what is known to wait in each."""
-        rows = await self.state.queue_page(tenant, after, limit)
+        rows = await self.state.queue_page(tenant, after, limit, which)
         waiting_groups = await self.waiting_groups()
         return [_queue_row(row, [w for w in waiting_groups if _of(w, row)]) for row in rows]
 
-    async def lane_page(self, tenant: str, after: int, limit: int) -> list[LaneRow]:
+    async def lane_page(
+        self, tenant: str, after: int, limit: int, which: PageOf = WHOLE_PAGE
+    ) -> list[LaneRow]:
         """A tenant's lanes by number, with what is known to wait in each."""
-        rows = await self.state.lane_page(tenant, after, limit)
+        rows = await self.state.lane_page(tenant, after, limit, which)
         groups = await self.waiting_groups()
         shown = [_counted(row, [each for each in groups if each.lane == row.id]) for row in rows]
         return [replace(row, owner=self.owner_of(row.id)) for row in shown]
 
     async def overview(self, tenant: str | None) -> Overview:
         """Totals of a tenant's messages, or of everybody's."""
-        found = await self.state.overview(tenant)
+        return await self._with_waiting(await self.state.overview(tenant), tenant)
+
+    async def brief_overview(self, tenant: str, most: int) -> Overview:
+        """Totals of a tenant's messages, those of the state store each up to a number."""
+        return await self._with_waiting(await self.state.brief_overview(tenant, most), tenant)
+
+    async def _with_waiting(self, found: Overview, tenant: str | None) -> Overview:
         groups = [g for g in await self.waiting_groups() if tenant in (None, g.tenant)]
         sums = _summed(groups, lambda group: (group.transport, group.level, _state(group)))
         counts = tuple(MessageCount(*key, *value) for key, value in sums.items())

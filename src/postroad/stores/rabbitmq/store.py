@@ -294,7 +294,7 @@ class RabbitStore(
         self.token_sweep = state.token_sweep
         self.tenant_add, self.tenant_limit = state.tenant_add, state.tenant_limit
         self.tenant_find, self.tenant_page = state.tenant_find, state.tenant_page
-        self.tenant_own = state.tenant_own
+        self.tenants_own = state.tenants_own
         self.suppress, self.unsuppress = state.suppress, state.unsuppress
         self.suppressed, self.suppression_page = state.suppressed, state.suppression_page
         self.add_report, self.reports_of = state.add_report, state.reports_of

@@ -11,13 +11,16 @@ select q.id as queue_id,
                    from endpoint e where e.queue_id = q.id), 'paused') as because
   from queue q where q.paused_at > 0;
 
--- For each queue and lane: a pause, an open circuit (without strikes an answer rule has opened it), or the
+-- For each queue and lane: a hold of the whole road, a pause, an open circuit (without strikes an answer rule has opened it), or the
 -- queue's block. Ask for one pair.
 create view queue_hold as
 select q.id as queue_id, l.id as lane_id, l.tenant, l.transport,
-       case when q.paused_at > 0 or l.paused_at > 0 or l.circuit_opened > 0 then 4611686018427387904
+       case when q.paused_at > 0 or l.paused_at > 0 or l.circuit_opened > 0
+                 or exists (select 1 from restoration where id = 1 and held_at > 0) then 4611686018427387904
             else q.block_until end as ends,
-       case when q.paused_at > 0 then (select p.because from pause p where p.queue_id = q.id)
+       case when exists (select 1 from restoration where id = 1 and held_at > 0)
+            then 'road held: ' || (select reason from restoration where id = 1)
+            when q.paused_at > 0 then (select p.because from pause p where p.queue_id = q.id)
             when q.block_kind = 'disabled' then 'disabled: ' || q.block_reason
             when l.paused_at > 0 then 'lane paused'
             when l.circuit_opened > 0 and l.circuit_strikes = 0 then 'lane held: ' || l.circuit_reason

@@ -46,6 +46,11 @@ class SqliteBase(Statements):
             total += db.counts
         return dict(total)
 
+    @property
+    def is_read_by_thread(self) -> bool:
+        """Whether the reader's thread is at work."""
+        return self._reader is not None and self._reader.works_apart
+
     async def open(self) -> None:
         """Own the file, bring its schema up to date, and free the lanes of dead processes."""
         self._lock.take()

@@ -12,6 +12,8 @@ from postroad.model.batch import (
     follow,
 )
 from postroad.model.entities import Draft
+from postroad.ports.bell import WAITERS
+from postroad.stores.bell import Ring
 from postroad.stores.sqlite.database import Database, Row
 from postroad.stores.sqlite.inbox import accept, check_queue
 
@@ -83,6 +85,7 @@ def close(db: Database, batch: int, now_ms: int) -> None:
     counts = (delivered, dead, cancelled)
     db.run("batch_end", batch, now_ms, *counts, role.value if role else "")
     db.run("batch_counts_delete", batch)
+    db.rings.append(Ring(WAITERS, batch, 0, 0, 0))
     if following and parent:
         db.run("member_move", batch, following)
     empty = _release(db, batch, role, now_ms) if role else []

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import apsw
+
 from postroad.model.circuit import Circuit
 from postroad.model.entities import Queue
 from postroad.model.facts import (
@@ -12,10 +14,11 @@ from postroad.model.facts import (
     MessageFacts,
     Owner,
     QueueFacts,
+    StoreFacts,
     Tally,
 )
 from postroad.model.outcome import Kind
-from postroad.model.states import DeadReason, State
+from postroad.model.states import NEVER, DeadReason, State
 from postroad.model.tries import Try
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
@@ -34,24 +37,34 @@ class SqliteInsight(SqliteBase):
         now_ms = self.clock.now_ms()
         return await self.read("insight", lambda db: dict(db.all("counts", now_ms)))
 
+    async def store_facts(self) -> StoreFacts:
+        """The version of SQLite, and the size of the file."""
+
+        def read(db: Database) -> StoreFacts:
+            size = db.pragma("page_count") * db.pragma("page_size")
+            product = f"SQLite {apsw.sqlite_lib_version()}"
+            return StoreFacts(product, db.pragma("user_version"), size)
+
+        return await self.read("insight", read)
+
     async def message_facts(self, tenant: str | None, number: int) -> MessageFacts | None:
         """All that is known about a tenant's message."""
         now_ms = self.clock.now_ms()
         return await self.read("insight", lambda db: message_facts(db, tenant, number, now_ms))
 
-    async def queue_facts(self, tenant: str, name: str) -> QueueFacts | None:
+    async def queue_facts(self, tenant: str, name: str, most: int = NEVER) -> QueueFacts | None:
         """A queue and what waits in it."""
         now_ms = self.clock.now_ms()
-        return await self.read("insight", lambda db: queue_facts(db, tenant, name, now_ms))
+        return await self.read("insight", lambda db: queue_facts(db, tenant, name, now_ms, most))
 
     async def lane_backlog(self, lane: int, most: int) -> int:
         """Count a lane's unfinished messages, up to a number."""
         return await self.read("insight", lambda db: db.number("lane_backlog", lane, most) or 0)
 
-    async def lane_facts(self, number: int) -> LaneFacts | None:
+    async def lane_facts(self, number: int, most: int = NEVER) -> LaneFacts | None:
         """A lane and what waits in it."""
         now_ms = self.clock.now_ms()
-        return await self.read("insight", lambda db: lane_facts(db, number, now_ms))
+        return await self.read("insight", lambda db: lane_facts(db, number, now_ms, most))
 
 
 def message_facts(
@@ -112,31 +125,31 @@ def _finished(db: Database, number: int) -> MessageFacts | None:
     return MessageFacts(number, accepted_at, queue, paused_at, log, ended=ended)
 
 
-def queue_facts(db: Database, tenant: str, name: str, now_ms: int) -> QueueFacts | None:
+def queue_facts(db: Database, tenant: str, name: str, now_ms: int, most: int) -> QueueFacts | None:
     """A queue, its lanes, and what waits in them."""
     row = queue_row(db, tenant, name)
     if row is None:
         return None
     queue = read_queue(db, row)
     lanes = tuple(lane for number in queue.lanes if (lane := _lane(db, number)))
-    tallies = _tallies(db, queue.id, 0, now_ms)
+    tallies = _tallies(db, queue.id, 0, now_ms, most)
     paces = pace_facts(db, queue.id, queue.lanes[0], now_ms)
-    dead = db.number("dead_count", queue.id) or 0
+    dead = db.number("dead_count", queue.id, most) or 0
     return QueueFacts(queue, row[4], lanes, tallies, dead, paces)
 
 
-def lane_facts(db: Database, number: int, now_ms: int) -> LaneFacts | None:
+def lane_facts(db: Database, number: int, now_ms: int, most: int) -> LaneFacts | None:
     """A lane and what waits in it."""
     lane = _lane(db, number)
     if lane is None:
         return None
-    queues = db.number("lane_queue_count", number) or 0
-    tallies = _tallies(db, 0, number, now_ms)
+    queues = db.number("lane_queue_count", number, most) or 0
+    tallies = _tallies(db, 0, number, now_ms, most)
     return LaneFacts(lane, queues, tallies, pace_facts(db, 0, number, now_ms))
 
 
-def _tallies(db: Database, queue: int, lane: int, now_ms: int) -> tuple[Tally, ...]:
-    rows = db.all("tallies", queue, lane, now_ms)
+def _tallies(db: Database, queue: int, lane: int, now_ms: int, most: int) -> tuple[Tally, ...]:
+    rows = db.all("tallies", queue, lane, now_ms, most)
     return tuple(Tally(lane, State(state), *rest) for lane, state, *rest in rows)
 
 

@@ -22,8 +22,8 @@ class SqliteJobOutputs(SqliteBase):
         row = await self.read("jobs", lambda db: db.one("output_of", *asked))
         return row[0] if row else None
 
-    async def running_outputs(self, tenant: str | None, looked_at: int) -> list[RunningOutput]:
-        """Of so many of the latest reports of progress, those of jobs that have not ended."""
+    async def running_outputs(self, tenant: str, looked_at: int) -> list[RunningOutput]:
+        """Of so many of the latest reports of progress of a tenant, those of jobs that run on."""
         asked = (tenant, self.clock.now_ms(), looked_at)
         rows = await self.read("jobs", lambda db: db.all("outputs_of_running", *asked))
         return [RunningOutput(*row) for row in rows]

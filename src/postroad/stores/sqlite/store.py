@@ -26,6 +26,7 @@ from postroad.stores.audit import AuditTable
 from postroad.stores.batches import BatchTables
 from postroad.stores.blobs import BlobTable
 from postroad.stores.private_headers import StoredHeaders
+from postroad.stores.restoring import RestorationTable
 from postroad.stores.rules import RuleTable
 from postroad.stores.sqlite import (
     batches,
@@ -311,6 +312,7 @@ class SqliteStore(
     BlobTable,
     TokenTable,
     TenantTable,
+    RestorationTable,
     SuppressionTable,
     SqliteUsage,
     SqliteWebhooks,

@@ -58,6 +58,9 @@ Batch = tuple[list[WorkItem], list[Ring]]
 class Drive(Protocol):
     """Runs batches: in a thread, or inline in simulated time."""
 
+    apart: bool
+    """In a thread."""
+
     def start(self, drain: Callable[[], Batch], finish: Callable[[Batch], None]) -> None:
         """Begin: `drain` does the work, `finish` resolves the futures in the event loop."""
 
@@ -70,6 +73,8 @@ class Drive(Protocol):
 
 class ThreadDrive:
     """Batches run in one thread; while it commits, the next batch gathers by itself."""
+
+    apart = True
 
     def __init__(self) -> None:
         self._work = threading.Semaphore(0)
@@ -107,6 +112,8 @@ class ThreadDrive:
 
 class InlineDrive:
     """Batches run in the event loop itself, so that simulated time can hold the real store."""
+
+    apart = False
 
     def __init__(self) -> None:
         # The store's own context: what a crashed sender handed over is still committed,
@@ -155,6 +162,8 @@ class Writer:
         self._hasty = False
         self._open = True
         self._wal_pages = 0
+        self._pending = 0
+        """Pieces of work that have not ended."""
         self.commits = 0
         if not reads:
             db.connection.set_wal_hook(self._on_commit)
@@ -169,9 +178,15 @@ class Writer:
         if not self._open:
             raise NotOpen("the store is closed: use the road inside `async with road:`")
         future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._pending += 1
         self._waiting.append(WorkItem(work, future, durable=durable, hasty=hasty))
         self._drive.wake()
         return cast("asyncio.Future[T]", future)
+
+    @property
+    def works_apart(self) -> bool:
+        """Whether a thread has work that has not ended."""
+        return self._pending > 0 and self._drive.apart
 
     def grown(self, pages: int) -> None:
         """Checkpoint if needed: another connection has committed, and the log has so many pages."""
@@ -203,6 +218,7 @@ class Writer:
 
     def _finish(self, batch: Batch) -> None:
         items, rings = batch
+        self._pending -= len(items)
         if rings:
             self._ring(rings)
         for item in items:

@@ -63,8 +63,9 @@ class Guard:
         if not why and not any(address in net for net in self._allow) and _is_ours(address):
             why = "this machine's own"
         if why:
+            # Without the address: whoever gave the name could read our name server by it.
             raise BadUrl(
-                f"{host} is at {address}, which {self._section} may not call ({why}): see "
+                f"{host} leads to an address that {self._section} may not call ({why}): see "
                 f"settings.{self._section}.allow"
             )
 

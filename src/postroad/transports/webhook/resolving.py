@@ -22,6 +22,10 @@ class Unresolved(PostroadError):
     """The name has no address, or no name server answers. Correct the name, or try again later."""
 
 
+class Unanswered(Unresolved):
+    """No name server answered in time."""
+
+
 @runtime_checkable
 class SharedByTenants(Protocol):
     """A resolver in which a tenant's names wait only for its own."""
@@ -53,7 +57,7 @@ class SystemResolver:
             async with asyncio.timeout(RESOLVE_S):
                 found = await self._in_turn(name, tenant)
         except TimeoutError:
-            raise Unresolved(f"no name server answered for {name} in {RESOLVE_S:g} s") from None
+            raise Unanswered(f"no name server answered for {name} in {RESOLVE_S:g} s") from None
         except (OSError, UnicodeError) as error:
             check_descriptors()  # without one every name looks unknown
             raise Unresolved(f"{name} has no address: {error}") from None

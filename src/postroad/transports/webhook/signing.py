@@ -95,7 +95,9 @@ def _decoded(text: str) -> bytes:
     try:
         return b64decode(text, validate=True)
     except ValueError:  # also of letters that base64 does not have
-        raise BadInput("a signing secret is not base64") from None
+        raise BadInput(
+            "a signing secret is not base64: give whsec_ and 24 to 64 bytes in base64"
+        ) from None
 
 
 def fault_in(

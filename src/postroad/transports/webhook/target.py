@@ -65,7 +65,7 @@ def read(text: str, rules: WebhookRules) -> Target:
     end = min(at for at in (rest.find("/"), rest.find("?"), len(rest)) if at >= 0)
     authority, path = rest[:end], rest[end:]
     if "@" in authority:
-        raise _bad(text, "it carries a user or password: set headers with road.webhooks.set")
+        raise _bad(text, "it carries a user or password: set auth instead")
     host, literal, port_text = _read_authority(text, authority)
     port = _read_port(text, port_text) if port_text else USUAL_PORTS[scheme]
     taken = rules.ports and (*rules.ports, *((80,) if rules.http else ()))

@@ -1,6 +1,7 @@
 """The webhook transport: which lane a URL belongs to, and sessions for lanes."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.egress import Egress
 from postroad.transports.webhook.endpoints import Endpoints
 from postroad.transports.webhook.own_server import OwnServer
+from postroad.transports.webhook.patience import VettingPatience
 from postroad.transports.webhook.requests import check_headers
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
 from postroad.transports.webhook.session import Shared, WebhookSession
@@ -51,6 +53,7 @@ class WebhookTransport:
         self._clock = clock
         self._resolve = resolve or SystemResolver()
         self._egress = Egress(rules, self._resolve)
+        self._patience = VettingPatience(clock)
         self.tokens = TokenCache(self._token_server, clock)
         transforms = transforms or Transforms()
         self.transform = transforms.register
@@ -67,11 +70,16 @@ class WebhookTransport:
         one later, and is vetted at each try: only `now` refuses it."""
         check_known(queue)
         target = read(queue, self.rules)
+        look_up = self._egress.addresses(target, tenant)
+        if not now:
+            with suppress(Unresolved):
+                async with self._patience.of(tenant):
+                    _ = await look_up  # whether it may be called
+            return
         try:
-            _ = await self._egress.addresses(target, tenant)  # whether it may be called
+            _ = await look_up  # whether it may be called
         except Unresolved as error:
-            if now:
-                raise BadUrl(f"{target.server} cannot be called now: {error}") from None
+            raise BadUrl(f"{target.server} cannot be called now: {error}") from None
 
     def check_endpoint(self, url: str) -> None:
         """Check that a URL is one, and does not lead back to this road."""

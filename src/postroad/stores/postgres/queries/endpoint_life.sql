@@ -28,9 +28,11 @@ select at,
   from postroad.endpoint_hour where endpoint_id = $1 and at >= $2 and at < $3 order by at
 
 -- name: endpoint_backlog
--- Count the unfinished messages of a queue, and tell when the oldest was accepted, and the oldest of the lowest level.
-select count(*), coalesce(min(m.accepted_at), 0), coalesce(min(m.accepted_at) filter (where m.level = 0), 0)
-  from postroad.rung r join postroad.message m on m.rung_id = r.id where r.queue_id = $1
+-- Count the unfinished messages of a queue, up to a number, and tell when the oldest of them was accepted, and the oldest
+-- of the lowest level.
+select count(*), coalesce(min(accepted_at), 0), coalesce(min(accepted_at) filter (where level = 0), 0)
+  from (select m.accepted_at, m.level from postroad.rung r join postroad.message m on m.rung_id = r.id
+         where r.queue_id = $1 limit $2) x
 
 -- name: endpoint_held_head
 -- Find the exhausted message that holds back the order group of a queue.

@@ -12,14 +12,15 @@ select o.body from postroad.job_output o join postroad.queue q on q.id = o.queue
  where o.id = $2 and o.kind = $3 and o.ends_at > postroad.now_ms() and ($1::text is null or q.tenant = $1)
 
 -- name: outputs_of_running
--- The latest reports of progress, each with its queue and with how many tries of its message are recorded; of
--- what has ended, nothing. So many reports are looked at.
+-- The latest reports of progress of a tenant, each with its queue and with how many tries of its message are
+-- recorded; of what has ended, nothing. So many reports are looked at.
 with told as materialized (
-  select id, queue_id, ends_at, body from postroad.job_output
-   where kind = 0 and ends_at > postroad.now_ms() order by ends_at desc limit $2)
-select t.id, q.tenant, q.name, m.attempts, t.body from told t
-  join postroad.message m on m.id = t.id join postroad.queue q on q.id = t.queue_id
- where $1::text is null or q.tenant = $1
+  select o.id, q.name, o.ends_at, o.body from postroad.queue q
+   cross join lateral (select id, ends_at, body from postroad.job_output
+                        where queue_id = q.id and kind = 0 and ends_at > postroad.now_ms()
+                        order by ends_at desc limit $2) o
+   where q.tenant = $1 order by o.ends_at desc limit $2)
+select t.id, t.name, m.attempts, t.body from told t join postroad.message m on m.id = t.id
  order by t.ends_at desc
 
 -- name: failures_of

@@ -9,7 +9,8 @@ on conflict (step, at, tenant, family, queue) do update set
   delivered = rollup.delivered + excluded.delivered, failed = rollup.failed + excluded.failed,
   rejected = rollup.rejected + excluded.rejected, quota = rollup.quota + excluded.quota,
   unreachable = rollup.unreachable + excluded.unreachable, unknown = rollup.unknown + excluded.unknown,
-  later = rollup.later + excluded.later, dead = rollup.dead + excluded.dead, late0 = rollup.late0 + excluded.late0,
+  later = rollup.later + excluded.later, setup = rollup.setup + excluded.setup,
+  dead = rollup.dead + excluded.dead, late0 = rollup.late0 + excluded.late0,
   late1 = rollup.late1 + excluded.late1, late2 = rollup.late2 + excluded.late2,
   late3 = rollup.late3 + excluded.late3, late4 = rollup.late4 + excluded.late4,
   late5 = rollup.late5 + excluded.late5, late6 = rollup.late6 + excluded.late6,
@@ -23,19 +24,33 @@ on conflict (step, at, tenant, family, queue) do update set
   late21 = rollup.late21 + excluded.late21, late22 = rollup.late22 + excluded.late22,
   late23 = rollup.late23 + excluded.late23
 
+-- name: rollups_whole
+-- Read buckets, each summed up without any name: they are met in the order of the key.
+select at, '',
+  sum(delivered)::bigint, sum(failed)::bigint, sum(rejected)::bigint, sum(quota)::bigint,
+  sum(unreachable)::bigint, sum(unknown)::bigint, sum(later)::bigint, sum(setup)::bigint, sum(dead)::bigint,
+  sum(late0)::bigint, sum(late1)::bigint, sum(late2)::bigint, sum(late3)::bigint, sum(late4)::bigint,
+  sum(late5)::bigint, sum(late6)::bigint, sum(late7)::bigint, sum(late8)::bigint, sum(late9)::bigint,
+  sum(late10)::bigint, sum(late11)::bigint, sum(late12)::bigint, sum(late13)::bigint,
+  sum(late14)::bigint, sum(late15)::bigint, sum(late16)::bigint, sum(late17)::bigint,
+  sum(late18)::bigint, sum(late19)::bigint, sum(late20)::bigint, sum(late21)::bigint,
+  sum(late22)::bigint, sum(late23)::bigint
+  from postroad.rollup
+ where step = $1::int and at >= $2 and at < $3 and ($4::text is null or tenant = $4)
+ group by at order by at
+
 -- name: rollups
--- Read buckets, by family, tenant or queue, or without any; all but the busiest names are one.
+-- Read buckets, by family, tenant or queue; all but the busiest names are one.
 with picked as (
-  select r.*, case $1::text when 'family' then r.family when 'tenant' then r.tenant when 'queue' then r.queue
-                else '' end as name
+  select r.*, case $1::text when 'family' then r.family when 'tenant' then r.tenant else r.queue end as name
     from postroad.rollup r
    where r.step = $3::int and r.at >= $4 and r.at < $5 and ($6::text is null or r.tenant = $6)),
 busiest as (
   select name from picked group by name
-   order by sum(delivered + failed + rejected + quota + unreachable + unknown + later) desc, name limit $2)
+   order by sum(delivered + failed + rejected + quota + unreachable + unknown + later + setup) desc, name limit $2)
 select at, case when name in (select name from busiest) then name else 'other' end,
   sum(delivered)::bigint, sum(failed)::bigint, sum(rejected)::bigint, sum(quota)::bigint,
-  sum(unreachable)::bigint, sum(unknown)::bigint, sum(later)::bigint, sum(dead)::bigint,
+  sum(unreachable)::bigint, sum(unknown)::bigint, sum(later)::bigint, sum(setup)::bigint, sum(dead)::bigint,
   sum(late0)::bigint, sum(late1)::bigint, sum(late2)::bigint, sum(late3)::bigint, sum(late4)::bigint,
   sum(late5)::bigint, sum(late6)::bigint, sum(late7)::bigint, sum(late8)::bigint, sum(late9)::bigint,
   sum(late10)::bigint, sum(late11)::bigint, sum(late12)::bigint, sum(late13)::bigint,

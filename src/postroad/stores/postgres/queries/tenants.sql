@@ -10,9 +10,9 @@ insert into postroad.tenant as t (name, description, limits, made_at)
 values ($1, '', jsonb_strip_nulls($2::text::jsonb)::text, $3)
     on conflict (name) do update set limits = jsonb_strip_nulls(t.limits::jsonb || $2::text::jsonb)::text
 
--- name: tenant_own
--- Read the limits that are a tenant's own.
-select limits from postroad.tenant where name = $1
+-- name: tenants_own
+-- Read the limits that are some tenants' own.
+select name, limits from postroad.tenant where name in (select json_array_elements_text($1::text::json))
 
 -- name: tenant_find
 -- Read a tenant that was created, or that has something.

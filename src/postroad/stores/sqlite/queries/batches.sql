@@ -98,7 +98,9 @@ select b.id, b.tenant, b.state, b.parent, b.total,
        b.delivered + coalesce((select sum(c.delivered) from batch_count c where c.batch_id = b.id), 0),
        b.dead + coalesce((select sum(c.dead) from batch_count c where c.batch_id = b.id), 0),
        b.cancelled + coalesce((select sum(c.cancelled) from batch_count c where c.batch_id = b.id), 0),
-       b.made_at, b.ended_at, b.sent
+       b.made_at, b.ended_at, b.sent,
+       coalesce((select f.id from batch f
+                  where f.id = case b.sent when 'then' then b.then_id when 'on_failure' then b.failure_id end), 0)
   from batch b
  where b.tenant = ?1 and b.id < ?2 order by b.id desc limit ?3
 
@@ -108,6 +110,21 @@ select b.id, b.tenant, b.state, b.parent, b.total,
        b.delivered + coalesce((select sum(c.delivered) from batch_count c where c.batch_id = b.id), 0),
        b.dead + coalesce((select sum(c.dead) from batch_count c where c.batch_id = b.id), 0),
        b.cancelled + coalesce((select sum(c.cancelled) from batch_count c where c.batch_id = b.id), 0),
-       b.made_at, b.ended_at, b.sent
+       b.made_at, b.ended_at, b.sent,
+       coalesce((select f.id from batch f
+                  where f.id = case b.sent when 'then' then b.then_id when 'on_failure' then b.failure_id end), 0)
   from batch b
  where b.id = ?2 and b.tenant = ?1
+
+-- name: batch_members
+-- Read members of a batch that have not ended, and whether each is a batch; without what followed the failure of a batch
+-- in it.
+select m.message_id, exists (select 1 from batch b where b.id = m.message_id)
+  from batch_member m
+ where m.batch_id = ?1 and m.message_id > ?2
+   and not exists (select 1 from batch f where f.failure_id = m.message_id and f.failure_id > 0 and f.sent = 'on_failure')
+ order by m.message_id limit ?3
+
+-- name: batch_stop
+-- Say that `then` does not follow a batch of which something was not delivered.
+update batch set stops = 1 where id = ?2 and tenant = ?1 and state in ('open', 'waiting')

@@ -54,21 +54,25 @@ select count(*) from (
   limit ?6)
 
 -- name: tallies
--- Count the unfinished messages of a queue or of a lane (the other is 0) by lane, state, level and what holds them.
-select h.lane_id,
-       case when h.level < 0 then 'uncertain' when h.ends > ?3 then 'held' else 'waiting' end,
-       m.level, count(*), min(m.due),
-       case when h.level >= 0 and h.ends > ?3 then h.because else '' end
-  from hold h join message m on m.rung_id = h.rung_id
- where h.queue_id = ?1 or h.lane_id = ?2 group by 1, 2, 3, 6
+-- Count the unfinished messages of a queue or of a lane (the other is 0) by lane, state, level (of the first of a rung)
+-- and what holds them; each rung up to a number.
+select lane_id, state, level, sum(n), min(due), because from (
+  select h.lane_id,
+         case when h.level < 0 then 'uncertain' when h.ends > ?3 then 'held' else 'waiting' end as state,
+         (select m.level from message m where m.rung_id = h.rung_id order by m.place, m.id limit 1) as level,
+         (select count(*) from (select 1 from message m where m.rung_id = h.rung_id limit ?4)) as n,
+         (select m.due from message m where m.rung_id = h.rung_id order by m.place, m.id limit 1) as due,
+         case when h.level >= 0 and h.ends > ?3 then h.because else '' end as because
+    from hold h where h.queue_id = ?1 or h.lane_id = ?2)
+ where n > 0 group by 1, 2, 3, 6
 
 -- name: dead_count
--- Count the dead messages of a queue.
-select count(*) from dead where queue_id = ?1
+-- Count the dead messages of a queue, up to a number.
+select count(*) from (select 1 from dead where queue_id = ?1 limit ?2)
 
 -- name: lane_queue_count
--- Count the queues that a lane serves.
-select count(*) from queue_lane where lane_id = ?1
+-- Count the queues that a lane serves, up to a number.
+select count(*) from (select 1 from queue_lane where lane_id = ?1 limit ?2)
 
 -- name: lane_backlog
 -- Count a lane's unfinished messages, up to a number.

@@ -14,13 +14,12 @@ select o.body from job_output o join queue q on q.id = o.queue_id
 delete from job_output where (id, kind) in (select id, kind from job_output where ends_at <= ?1 order by ends_at limit ?2)
 
 -- name: outputs_of_running
--- The latest reports of progress, each with its queue and with how many tries of its message are recorded; of
--- what has ended, nothing. So many reports are looked at.
+-- The latest reports of progress of a tenant, each with its queue and with how many tries of its message are
+-- recorded; of what has ended, nothing. So many reports are looked at.
 with told as materialized (
-  select id, queue_id, ends_at, body from job_output where kind = 0 and ends_at > ?2 order by ends_at desc limit ?3)
-select t.id, q.tenant, q.name, m.attempts, t.body from told t
-  join message m on m.id = t.id join queue q on q.id = t.queue_id
- where ?1 is null or q.tenant = ?1
+  select o.id, q.name, o.ends_at, o.body from queue q cross join job_output o on o.queue_id = q.id
+   where q.tenant = ?1 and o.kind = 0 and o.ends_at > ?2 order by o.ends_at desc limit ?3)
+select t.id, t.name, m.attempts, t.body from told t join message m on m.id = t.id
  order by t.ends_at desc
 
 -- name: failures_of

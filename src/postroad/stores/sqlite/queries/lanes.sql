@@ -86,8 +86,10 @@ update lane set circuit_strikes = 0, circuit_opened = 0, circuit_until = 0, circ
  where id = ?1
 
 -- name: lane_hold
--- Hold a lane until a time, unless it is held or its circuit is open for longer.
-update lane set circuit_strikes = 0, circuit_opened = 1, circuit_until = ?2, circuit_since = ?3, circuit_reason = ?4,
+-- Hold a lane until a time, unless it is held or its circuit is open for longer. A back-off that is under way goes on
+-- afterwards where it was.
+update lane set circuit_strikes = 0, circuit_opened = max(circuit_opened, 1), circuit_until = ?2,
+                circuit_since = case when circuit_opened > 0 then circuit_since else ?3 end, circuit_reason = ?4,
                 circuit_early = ?2
  where id = ?1 and not (circuit_opened > 0 and circuit_until >= ?2)
 

@@ -9,9 +9,9 @@ insert into tenant (name, description, limits, made_at) values (?1, ?2, ?3, ?4) 
 insert into tenant (name, description, limits, made_at) values (?1, '', json_patch('{}', ?2), ?3)
     on conflict (name) do update set limits = json_patch(limits, ?2)
 
--- name: tenant_own
--- Read the limits that are a tenant's own.
-select limits from tenant where name = ?1
+-- name: tenants_own
+-- Read the limits that are some tenants' own.
+select name, limits from tenant where name in (select value from json_each(?1))
 
 -- name: tenant_find
 -- Read a tenant that was created, or that has something.

@@ -35,4 +35,4 @@ create table dead (
 ) strict;
 create index dead_queue on dead (queue_id, id);
 create index dead_queue_died on dead (queue_id, died_at, id);
-create index dead_died on dead (died_at, id);
+create index dead_died on dead (died_at, id, queue_id, reason);

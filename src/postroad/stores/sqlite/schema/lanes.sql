@@ -37,6 +37,9 @@ create table lane (
 ) strict;
 create index lane_owned on lane (owner) where owner is not null;
 create index lane_open on lane (circuit_since) where circuit_opened > 0;
+-- For people who look for what is in trouble, and for pages of a tenant's lanes.
+create index lane_trouble on lane (tenant, id) where circuit_opened > 0 or paused_at > 0;
+create index lane_tenant on lane (tenant, id);
 
 -- When a lane is ready at a level: what pollers search. While a lane is owned its rows are ready
 -- "never", and those are in no index, so that hiding a lane writes no index entry.

@@ -19,6 +19,8 @@ create unique index rung_plain on rung (lane_id, queue_id, level, priority) wher
 create unique index rung_order_group on rung (lane_id, queue_id, order_group) where order_group > 0;
 create index rung_ready on rung (lane_id, ready_at);
 create index rung_queue on rung (queue_id);
+create index rung_held on rung (id) where held <> '';
+create index rung_uncertain on rung (id) where level < 0;
 
 -- An unfinished message. place: its due time, or its position in an order group.
 create table message (

@@ -21,6 +21,8 @@ create table queue (
 ) strict;
 create index queue_disabled on queue (id) where block_kind = 'disabled';
 create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable');
+-- For people who look for what is in trouble, among however many queues.
+create index queue_trouble on queue (tenant, name) where block_kind <> '' or paused_at > 0;
 
 -- The lane that serves a shard of a queue.
 create table queue_lane (

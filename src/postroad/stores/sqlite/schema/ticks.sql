@@ -13,6 +13,7 @@ create table schedule (
   decided_to integer not null,
   queue      text not null,
   body       blob not null,
+  is_bytes   integer not null,
   missed     text not null check (missed in ('latest', 'all', 'skip')),
   paused     integer not null,
   look_at    integer not null,

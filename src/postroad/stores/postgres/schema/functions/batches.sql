@@ -60,31 +60,34 @@ set search_path = postroad, pg_temp as $$
   select coalesce(array_agg(distinct batch_id), '{}') from batch_member where message_id = any (p_ids)
 $$;
 
--- End those of these batches (null: of a thousand) whose members have all ended. This is a transaction of its own, after
--- the one that counted: of two that count the last members at once, neither sees what the other has counted.
--- Returns how many ended, and which batches are to be asked next: those that count them, and empty ones. They are
--- taken in the order of the batches that count them, whose counters they lock: so no two wait for each other.
-create or replace function close_batches(p_ids bigint[]) returns json language plpgsql
+-- End those of these batches whose members have all ended; p_ids null: of the next thousand open ones after p_after,
+-- and `after` is where to go on. This is a transaction of its own, after the one that counted: of two that count the
+-- last members at once, neither sees what the other has counted. Returns which ended, and which batches are to be
+-- asked next: those that count them, and empty ones. They are taken in the order of the batches that count them, whose
+-- counters they lock: so no two wait for each other.
+create or replace function close_batches(p_ids bigint[], p_after bigint) returns json language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
+  v_ids bigint[] := coalesce(p_ids, array(select id from batch where state = 'open' and id > p_after order by id limit 1000));
   v_id bigint;
-  v_closed int := 0;
+  v_ended bigint[] := '{}';
   v_next bigint[] := '{}';
 begin
   for v_id in
     select b.id from batch b
-     where b.state = 'open' and (p_ids is null or b.id = any (p_ids))
+     where b.state = 'open' and b.id = any (v_ids)
        and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0) from batch_count c
                         where c.batch_id = b.id)
-     order by b.parent, b.id limit case when p_ids is null then 1000 end
+     order by b.parent, b.id
   loop
     perform from batch where id = v_id and state = 'open' for update;
     if found then
       v_next := v_next || close_batch(v_id, now_ms());
-      v_closed := v_closed + 1;
+      v_ended := v_ended || v_id;
     end if;
   end loop;
-  return json_build_object('now', now_ms(), 'closed', v_closed, 'next', v_next);
+  return json_build_object('now', now_ms(), 'ended', v_ended, 'next', v_next,
+                           'after', case when p_ids is null and cardinality(v_ids) = 1000 then v_ids[1000] else 0 end);
 end $$;
 
 -- End one batch whose row is locked: write its counts, store what follows, and hand its place in the batch around

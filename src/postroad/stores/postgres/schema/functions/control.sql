@@ -198,6 +198,7 @@ begin
 end $$;
 
 -- Hold a lane until a time, unless it is held or its circuit is open for longer; with 0 close a circuit whose time is over.
+-- A back-off that is under way goes on afterwards where it was.
 create or replace function hold_lane(p_lane bigint, p_until bigint, p_reason text) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -205,7 +206,8 @@ declare
 begin
   perform lock_exclusive(array[p_lane]);
   if p_until > 0 then
-    update lane set circuit_strikes = 0, circuit_opened = 1, circuit_until = p_until, circuit_since = v_now,
+    update lane set circuit_strikes = 0, circuit_opened = greatest(circuit_opened, 1), circuit_until = p_until,
+                    circuit_since = case when circuit_opened > 0 then circuit_since else v_now end,
                     circuit_reason = p_reason, circuit_early = p_until
      where id = p_lane and not (circuit_opened > 0 and circuit_until >= p_until);
   else

@@ -1,6 +1,7 @@
 -- What is known about one message, queue or lane.
 
-create or replace function message_facts(p_tenant text, p_id bigint) returns json language plpgsql
+-- Stable, so that all of it is seen at one moment: else a message that dies meanwhile is dead without a try.
+create or replace function message_facts(p_tenant text, p_id bigint) returns json language plpgsql stable
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_now bigint := now_ms();
@@ -54,23 +55,23 @@ begin
     'paused_at_ms', v_queue.paused_at, 'tries', v_tries, 'lane', lane_json(v_at.lane_id));
 end $$;
 
-create or replace function queue_facts(p_tenant text, p_name text) returns json language sql stable
+create or replace function queue_facts(p_tenant text, p_name text, p_most bigint) returns json language sql stable
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
   select json_build_object(
     'queue', queue_json(q), 'paused_at_ms', q.paused_at,
     'lanes', (select coalesce(json_agg(lane_json(ql.lane_id) order by ql.shard), '[]')
                 from queue_lane ql where ql.queue_id = q.id),
-    'tallies', tallies(array(select r.id from rung r where r.queue_id = q.id)),
-    'dead', (select count(*) from dead d where d.queue_id = q.id))
+    'tallies', tallies(array(select r.id from rung r where r.queue_id = q.id), p_most),
+    'dead', (select count(*) from (select from dead d where d.queue_id = q.id limit p_most) c))
     from queue q where q.tenant = p_tenant and q.name = p_name
 $$;
 
-create or replace function lane_facts(p_lane bigint) returns json language sql stable
+create or replace function lane_facts(p_lane bigint, p_most bigint) returns json language sql stable
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
   select json_build_object(
     'lane', lane_json(l.id),
-    'queues', (select count(*) from queue_lane ql where ql.lane_id = l.id),
-    'tallies', tallies(array(select r.id from rung r where r.lane_id = l.id)))
+    'queues', (select count(*) from (select from queue_lane ql where ql.lane_id = l.id limit p_most) c),
+    'tallies', tallies(array(select r.id from rung r where r.lane_id = l.id), p_most))
     from lane l where l.id = p_lane
 $$;
 
@@ -113,15 +114,63 @@ returns bigint language sql stable as $$
     limit 1000) x
 $$;
 
--- What waits in rungs, by lane, state, level and what holds it.
-create or replace function tallies(p_rungs bigint[]) returns json language sql stable as $$
+-- What waits in rungs, by lane, state, level (of the first of a rung) and what holds it; each rung up to a number.
+create or replace function tallies(p_rungs bigint[], p_most bigint) returns json language sql stable as $$
   select coalesce(json_agg(t), '[]') from (
     select h.lane_id as lane,
            case when h.level < 0 then 'uncertain' when h.ends > now_ms() then 'held' else 'waiting' end as state,
-           m.level, count(*) as count, min(m.due) as oldest_due_ms,
+           m.level, sum(c.n) as count, min(m.due) as oldest_due_ms,
            case when h.level >= 0 and h.ends > now_ms() then h.because else '' end as because
       from unnest(p_rungs) x(id)
      cross join lateral (select * from hold where rung_id = x.id limit 1) h
-     cross join lateral (select level, due from message where rung_id = x.id offset 0) m
+     cross join lateral (select level, due from message where rung_id = x.id order by place, id limit 1) m
+     cross join lateral (select count(*) as n from (select from message where rung_id = x.id limit p_most) y) c
      group by 1, 2, 3, 6 order by 1, 2, 3, 6) t
+$$;
+
+-- The first rungs that have messages.
+create or replace function busy_rungs(p_limit bigint) returns table (rung_id bigint) language sql stable
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+  with recursive busy(id, n) as (
+    (select m.rung_id, 1 from message m order by m.rung_id limit 1)
+    union all
+    select (select m.rung_id from message m where m.rung_id > b.id order by m.rung_id limit 1), b.n + 1
+      from busy b where b.id is not null and b.n < p_limit)
+  select id from busy where id is not null
+$$;
+
+-- Unfinished messages of a tenant by transport, level and state, each counted up to a number: on the rungs of its
+-- first queues and of those in trouble, and on the first rungs with messages.
+create or replace function messages_looked_up(p_tenant text, p_now bigint, p_rungs bigint, p_most bigint)
+returns table (transport text, level int, state text, n bigint, due bigint) language sql stable
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+  with looked as materialized (
+    select rung_id from busy_rungs(p_rungs)
+    union
+    select r.id from (select id from queue where tenant = p_tenant order by name limit p_rungs) q
+      join rung r on r.queue_id = q.id
+    union
+    select r.id from (select id from queue where tenant = p_tenant and (block_kind <> '' or paused_at > 0)
+                       order by name limit p_rungs) q join rung r on r.queue_id = q.id
+    union
+    select r.id from (select id from lane where tenant = p_tenant and (circuit_opened > 0 or paused_at > 0)
+                       order by id limit p_rungs) l join rung r on r.lane_id = l.id
+    union
+    (select id from rung where held <> '' limit p_rungs)
+    union
+    (select id from rung where level < 0 limit p_rungs))
+  select g.transport, g.level, g.state, c.n, d.due
+    from (select h.transport, greatest(h.level, 0) as level,
+                 case when h.level < 0 then 'uncertain' when h.ends > p_now then 'held' else 'waiting' end as state,
+                 array_agg(h.rung_id) as rungs
+            from looked k cross join lateral (select * from hold where rung_id = k.rung_id limit 1) h
+           where h.tenant = p_tenant group by 1, 2, 3) g
+   cross join lateral (
+     select count(*) as n from (
+       select from unnest(g.rungs) x(id)
+        cross join lateral (select from message m where m.rung_id = x.id limit p_most) m limit p_most) y) c
+   cross join lateral (
+     select min((select m.due from message m where m.rung_id = x.id order by m.place, m.id limit 1)) as due
+       from unnest(g.rungs) x(id)) d
+   where c.n > 0 order by 1, 2, 3
 $$;

@@ -7,9 +7,9 @@ create or replace function open_schedule(p_tenant text, p_name text, p_cron text
 returns json language plpgsql
 set search_path = postroad, pg_temp as $$
 begin
-  insert into schedule as s (tenant, name, origin, cron, tz, every_ms, start_at, decided_to, queue, body, missed,
-                             paused, look_at, version, changed_at, error)
-  values (p_tenant, p_name, 'code', p_cron, p_tz, 0, 0, now_ms(), p_queue, '', p_missed,
+  insert into schedule as s (tenant, name, origin, cron, tz, every_ms, start_at, decided_to, queue, body, is_bytes,
+                             missed, paused, look_at, version, changed_at, error)
+  values (p_tenant, p_name, 'code', p_cron, p_tz, 0, 0, now_ms(), p_queue, '', false, p_missed,
           false, 4611686018427387904, 0, now_ms(), '')
   on conflict (tenant, name) do update set queue = excluded.queue, missed = excluded.missed
    where s.origin = 'code' and (s.queue, s.missed) is distinct from (excluded.queue, excluded.missed);

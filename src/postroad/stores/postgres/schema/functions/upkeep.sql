@@ -18,11 +18,7 @@ begin
   return json_build_object(
     'now', v_now, 'rings', v_rings, 'expired', coalesce(cardinality(v_ids), 0),
     'next', (select min(expires_at) from message where expires_at < never()),
-    -- Also those whose members have all ended: the process that was to end them has gone.
-    'batches', v_batches || array(
-      select b.id from batch b
-       where b.state = 'open' and b.total <= (select coalesce(sum(c.delivered + c.dead + c.cancelled), 0)
-                                                from batch_count c where c.batch_id = b.id) limit p_limit),
+    'batches', v_batches,
     'spells', (
       select coalesce(json_agg(s), '[]') from (
         select q.id as queue, q.policy, q.block_kind as kind, q.block_since as since, 0 as lane

@@ -24,6 +24,7 @@ create index batch_open on batch (id) where state = 'open';
 create index batch_filling on batch (made_at) where state = 'filling';
 create index batch_ended on batch (ended_at) where ended_at > 0;
 create index batch_after on batch (after) where after > 0;
+create index batch_failure on batch (failure_id) where failure_id > 0;
 create index batch_tenant on batch (tenant, id);
 
 -- A member that has not ended: a message, or a batch. Whoever deletes the row counts its end, so that it is counted once.
@@ -32,6 +33,7 @@ create table batch_member (
   batch_id   bigint not null
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
         autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+create index batch_member_batch on batch_member (batch_id, message_id);
 
 -- How many members have ended. Each process has its own row, so that none waits for another.
 create table batch_count (

@@ -34,6 +34,8 @@ create table queue (
 ) with (fillfactor = 70);
 create index queue_disabled on queue (id) where block_kind = 'disabled';
 create index queue_blocked on queue (block_since) where block_kind in ('quota', 'setup', 'rule', 'handler', 'unreachable');
+-- For people who look for what is in trouble, among however many queues.
+create index queue_trouble on queue (tenant, name) where block_kind <> '' or paused_at > 0;
 
 -- Claims and releases write no indexed column, so their row versions stay in one page and out of all
 -- indexes. Which lanes an owner has is asked seldom, by a scan of the table.
@@ -61,6 +63,9 @@ create table lane (
   unique (tenant, transport, server, credential, shard)
 ) with (fillfactor = 60);
 create index lane_open on lane (circuit_since) where circuit_opened > 0;
+-- For people who look for what is in trouble, and for pages of a tenant's lanes.
+create index lane_trouble on lane (tenant, id) where circuit_opened > 0 or paused_at > 0;
+create index lane_tenant on lane (tenant, id);
 
 create table queue_lane (
   queue_id bigint not null,
@@ -107,6 +112,8 @@ create table rung (
 ) with (fillfactor = 60);
 create index rung_ready on rung (lane_id, ready_at) where ready_at < 4611686018427387904;
 create index rung_queue on rung (queue_id);
+create index rung_held on rung (id) where held <> '';
+create index rung_uncertain on rung (id) where level < 0;
 
 -- place: the due time, or the position in an order group. A head that holds its order group is due "never".
 -- unwanted: cancelled while its lane was owned; the owner is asked to take it out.
@@ -178,7 +185,7 @@ create table dead (
 );
 create index dead_queue on dead (queue_id, id);
 create index dead_queue_died on dead (queue_id, died_at, id);
-create index dead_died on dead (died_at, id);
+create index dead_died on dead (died_at, id) include (queue_id, reason);
 
 create table idempotency (
   queue_id   bigint not null,

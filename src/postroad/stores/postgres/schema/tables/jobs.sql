@@ -10,5 +10,5 @@ create table job_output (
   primary key (id, kind)
 );
 create index job_output_ends on job_output (ends_at);
-create index job_output_told on job_output (ends_at) where kind = 0;
+create index job_output_told on job_output (queue_id, ends_at) where kind = 0;
 create index job_output_queue on job_output (queue_id, id);

@@ -12,6 +12,7 @@ create table schedule (
   decided_to bigint not null,
   queue      text not null,
   body       bytea not null,
+  is_bytes   boolean not null,
   missed     text not null check (missed in ('latest', 'all', 'skip')),
   paused     boolean not null,
   look_at    bigint not null,

@@ -1,4 +1,4 @@
-"""The checks of `postroad doctor` on this machine: the port, certificates, SQLite, the disk."""
+"""Checks on this machine: the port, certificates, the login file, SQLite, the disk."""
 
 import errno
 import http.client
@@ -12,8 +12,9 @@ from typing import Final
 
 import apsw
 
+from postroad.api.finding import Finding
+from postroad.api.login_file import read_login_file
 from postroad.api.port_owner import port_owner
-from postroad.cli.finding import Finding
 from postroad.config import Settings, address
 from postroad.model.errors import BadSetting
 from postroad.model.wording import moment
@@ -23,6 +24,7 @@ SQLITE_FLOOR: Final = (3, 51, 3)
 DISK_FLOOR_BYTES: Final = 1 << 30
 ENDS_SOON_MS: Final = 30 * 86_400_000
 ANSWER_S: Final = 2.0
+OTHERS: Final = 0o077
 
 
 def check_listen(settings: Settings) -> Finding:
@@ -92,6 +94,21 @@ def check_certificate(settings: Settings, now_ms: int) -> list[Finding]:
     if ends_ms <= now_ms:
         return [Finding("certificate", "fail", f"ended at {moment(ends_ms)}", mend)]
     return [Finding("certificate", "warn", f"ends soon, at {moment(ends_ms)}", mend)]
+
+
+def check_login_file(settings: Settings) -> list[Finding]:
+    """Check that the file with the provider's secret can be used, and read by its owner alone."""
+    if not settings.login_file:
+        return []
+    try:
+        found = read_login_file(settings.login_file)
+    except BadSetting as error:
+        return [Finding("login file", "fail", str(error), "see the guide of the pages")]
+    secret = found.openid is not None and bool(found.openid.client_secret)
+    if secret and Path(settings.login_file).stat().st_mode & OTHERS:
+        mend = f"chmod 600 {settings.login_file}"
+        return [Finding("login file", "warn", "others may read its client_secret", mend)]
+    return [Finding("login file", "ok", f"{len(found.members)} rules")]
 
 
 def check_sqlite() -> Finding:
