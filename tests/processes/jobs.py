@@ -126,6 +126,19 @@ def ending_others(_message: Message) -> list[int]:
         process.kill()
 
 
+def ending_copies(_message: Message) -> list[int]:
+    """Fork a copy two hundred times, end each at once with SIGTERM, and tell how they ended."""
+    ended = []
+    for _ in range(200):
+        pid = os.fork()
+        if not pid:
+            time.sleep(1)
+            os._exit(0)
+        os.kill(pid, signal.SIGTERM)
+        ended.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    return ended
+
+
 def halves(message: Message[Note]) -> str:
     """Say half a character, which a name of a file may hold."""
     message.progress(1, 2, "\udcff")

@@ -54,6 +54,20 @@ def test_what_a_handler_starts_can_be_ended(tmp_path: Path) -> None:
     stand.run(story)
 
 
+def test_a_copy_that_is_ended_while_it_is_made_ends(tmp_path: Path) -> None:
+    """Python forgets the signals that meet a copy before it runs, if they have a handler."""
+    stand = Stand(tmp_path)
+    work = stand.road.handler("copies", process=True, result_ttl=60, timeout=120)(
+        jobs.ending_copies
+    )
+
+    async def story() -> None:
+        receipt = await work.send({})
+        assert await receipt.result(timeout=WAIT_S) == [-15] * 200
+
+    stand.run(story)
+
+
 def test_half_a_character_hides_nothing(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     work = stand.road.handler("halves", process=True, result_ttl=60, retries=0)(jobs.halves)

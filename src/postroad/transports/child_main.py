@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial, reduce
+from functools import reduce
 from importlib import import_module
 from multiprocessing import spawn
 from typing import Any, Final, NoReturn
@@ -181,7 +181,7 @@ def main() -> None:
     signal.signal(CUT, _cut)
     pipe = socket.socket(fileno=int(sys.argv[1]))
     pipe.set_inheritable(False)
-    os.register_at_fork(after_in_child=partial(_become_copy, pipe))
+    _mark_copies(pipe)
     threading.Thread(target=_end_with, args=(pipe,), name="lifeline", daemon=True).start()
     try:
         ChildWorker(pipe).run()
@@ -197,12 +197,28 @@ def _leave_to_engine(*_: object) -> None:
     """The engine acts on this signal."""
 
 
-def _become_copy(pipe: socket.socket) -> None:
-    """In a copy of this process that a handler has forked: the pipe is not its own, and while it
-    were open there, nobody would see that this process has ended. Signals end it as any other."""
-    pipe.close()
-    for number in (*FOR_ENGINE, CUT):
-        signal.signal(number, signal.SIG_DFL)
+def _mark_copies(pipe: socket.socket) -> None:
+    """Make each copy of this process, forked by a handler, a process as any other: the pipe is not
+    its own, and while it were open there, nobody would see that this process has ended; signals end
+    it. A signal that meets a copy before its handlers are gone would be forgotten by Python, so
+    signals wait while this process forks."""
+    numbers, masks = (*FOR_ENGINE, CUT), threading.local()
+
+    def hold_signals() -> None:
+        masks.before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+
+    def let_signals() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.before)
+
+    def become_copy() -> None:
+        pipe.close()
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+        let_signals()
+
+    os.register_at_fork(
+        before=hold_signals, after_in_parent=let_signals, after_in_child=become_copy
+    )
 
 
 def end_copy(error: BaseException | None) -> NoReturn:
