@@ -77,6 +77,19 @@ async def test_the_dead_set_is_replayed_as_a_job_after_a_question(stand: PageSta
     assert "tick" in await act(stand, "/dead/purge", which="chosen")
 
 
+async def test_without_a_filter_all_that_is_shown_is_meant(stand: PageStand) -> None:
+    await stand.login()
+    for number in [await stand.send("bad") for _ in range(2)]:
+        await ended(stand, number, "dead")
+    assert "Try 2 dead messages again?" in await act(stand, "/dead/replay", which="all")
+    assert "Delete 2 dead messages for good?" in await act(stand, "/dead/purge", which="all")
+    assert "Send 0 delivered messages again" in await act(stand, "/messages/again-all")
+    await act(stand, "/dead/purge", which="given", count="2")
+    async with asyncio.timeout(60):
+        while (await stand.road.dead.list()).messages:
+            await asyncio.sleep(0.01)
+
+
 async def test_queues_and_lanes_are_paused_limited_and_resumed(stand: PageStand) -> None:
     await stand.login()
     number = await stand.send("good")

@@ -15,8 +15,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from postroad.dashboard.pages import PAGES
 from tests.cli.running import PROGRAM, WAIT_S
+from tests.dashboard.looks import check_access
+from tests.dashboard.planting import REACH
 from tests.dashboard.portal import embedding_site
-from tests.dashboard.site import Site, check_access, seen, site
+from tests.dashboard.site import TASKS, Site, seen
 from tests.servers import free_port
 
 LISTED = [page for page in PAGES if page.group]
@@ -25,8 +27,9 @@ LISTED = [page for page in PAGES if page.group]
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A road that all tests of this file look at: each has queues of its own."""
-    with site(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    made = Site(tmp_path_factory.mktemp("site"), free_port(), TASKS, *REACH)
+    with made.up():
+        yield made
 
 
 def first_start(folder: Path, port: int) -> tuple["subprocess.Popen[bytes]", str]:
@@ -101,6 +104,51 @@ def test_a_queue_is_limited_on_its_page(browser: Browser, place: Site) -> None:
         expect(page.get_by_role("status").filter(has_text="lifted")).to_be_visible()
 
 
+@pytest.mark.wide
+def test_an_endpoint_is_made_tried_disabled_and_given_a_new_secret(
+    browser: Browser, place: Site
+) -> None:
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/endpoints")
+        page.get_by_label("URL").fill("https://198.51.100.1/books")
+        page.get_by_label("Whose it is").fill("Books Ltd")
+        page.get_by_role("button", name="Make endpoint").click()
+        expect(page.locator("#secret")).to_contain_text("whsec_")
+        first = page.locator("#secret").inner_text()
+        page.get_by_role("link", name="Done").click()
+        expect(page.get_by_text("https://198.51.100.1/books", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Send test event").click()
+        expect(page.get_by_text("is on its way")).to_be_visible()
+        page.get_by_role("button", name="Disable").click()
+        expect(page.get_by_text("disabled", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Enable").click()
+        expect(page.get_by_role("button", name="Disable")).to_be_visible()
+        page.get_by_role("button", name="Rotate secret").click()
+        expect(page.locator("#secret")).to_contain_text("whsec_")
+        assert page.locator("#secret").inner_text() != first
+        page.get_by_role("link", name="Done").click()
+        expect(page.get_by_text("the one before signs until")).to_be_visible()
+        expect(page.get_by_text("whsec_")).to_have_count(0)
+
+
+@pytest.mark.wide
+def test_a_lane_is_found_paused_and_resumed(browser: Browser, place: Site) -> None:
+    number = place.send("good", delay=3600)  # one that is delivered has no lane any more
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(f"{place.url}/messages/{number}")
+        lane = page.locator("dt", has_text="Lane").locator("+ dd").get_by_role("link")
+        name = lane.inner_text()
+        lane.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Lane {name}")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.get_by_text("paused", exact=True)).to_be_visible()
+        assert place.ask("GET", f"/v1/lanes:explain?lane={name}")["paused"]
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("open for messages")).to_be_visible()
+
+
 def test_a_hidden_page_asks_for_nothing(browser: Browser, place: Site) -> None:
     hide = (
         "hidden => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
@@ -120,23 +168,6 @@ def test_a_hidden_page_asks_for_nothing(browser: Browser, place: Site) -> None:
         page.evaluate(hide, False)
         expect(page.get_by_text("Live", exact=True)).to_be_visible()
         expect(page.get_by_role("row").filter(has_text="later")).to_be_visible()
-
-
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.wide)])
-def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: str) -> None:
-    for queue in ("good", "bad", "later", "doubtful"):
-        place.send(queue, {"to": queue})
-    with seen(browser, place, color_scheme=scheme, reduced_motion="reduce") as (page, _):
-        place.login(page)
-        for each in LISTED:
-            page.goto(place.url + each.path)
-            check_access(page)
-        page.set_viewport_size({"width": 360, "height": 740})
-        for each in LISTED:
-            page.goto(place.url + each.path)
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 360, (each.name, wide)
-            expect(page.locator("nav [aria-current]")).to_be_in_viewport(ratio=1)
 
 
 def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Site) -> None:

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
 
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
-from tests.dashboard.site import Site, check_access, seen
+from tests.dashboard.looks import check_access
+from tests.dashboard.site import Site, seen
 from tests.servers import free_port
 
 REACH = (

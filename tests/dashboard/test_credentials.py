@@ -14,7 +14,8 @@ from postroad.transports.smtp.channel import SmtpChannel
 from postroad.transports.webhook.channel import WebhookChannel
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import LOCAL
-from tests.dashboard.site import Site, check_access, seen
+from tests.dashboard.looks import check_access
+from tests.dashboard.site import Site, seen
 from tests.dashboard.stand import PageStand
 from tests.dashboard.test_actions import act
 from tests.servers import free_port

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.site import TASKS, Site, check_access, seen
+from tests.dashboard.looks import check_access
+from tests.dashboard.site import TASKS, Site, seen
 from tests.servers import free_port
 from tests.servers.openid import PrivateProvider
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
+from tests.dashboard.looks import check_access
 from tests.dashboard.portal import EmbeddingSite, embedding_site
-from tests.dashboard.site import WAIT_MS, Site, check_access, seen
+from tests.dashboard.site import WAIT_MS, Site, seen
 from tests.dashboard.vectors import CLEAN, VECTORS
 from tests.servers import free_port
 

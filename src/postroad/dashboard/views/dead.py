@@ -15,6 +15,7 @@ from postroad.dashboard.paging import (
 )
 from postroad.dashboard.rendering import plural
 from postroad.model.facts import COUNTED_MAX
+from postroad.model.states import NEVER
 
 FILTERS: Final = ("queue", "reason", "error", "since", "until")
 LOOKED_AT: Final = 500
@@ -62,7 +63,8 @@ async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     which: dict[str, Any] = {"ids": ids} if ids and form.one("which") != "all" else {**filters}
     path = f"/v1/dead:{verb}"
     if not form.one("count"):
-        found = (await view.api.post(path, {**which, "dry_run": True}))["count"]
+        meant = which or {"count": NEVER}  # the API takes no empty filter for all
+        found = (await view.api.post(path, {**meant, "dry_run": True}))["count"]
         return ActionResult("", page="confirm.html", shown=_question(verb, found, which))
     total = form.number("count")
     data = which if "ids" in which else {**which, "count": total}
