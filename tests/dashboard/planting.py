@@ -8,8 +8,12 @@ from postroad.model.texts import HEADERS_MAX
 from tests.dashboard.site import TASKS, Site
 
 WHSEC = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-REACH = ("--set", "webhooks.allow=198.51.100.0/24")
-"""Of endpoints: nobody is there."""
+REACH = (
+    *("--set", "webhooks.http=true", "--set", "webhooks.allow=127.0.0.0/8"),
+    *("--set", "webhooks.ports="),
+)
+NOBODY = "http://127.0.0.1:1"
+"""Of endpoints: it is refused at once."""
 NAME_MAX = 90
 
 
@@ -44,7 +48,7 @@ class Planting:
     def _name(self, place: Site, n: int, name: str) -> None:
         hooks = {"kind": "webhook", "secret": WHSEC, "account": name, "sender": name}
         timed = {"queue": "later", "body": name, "every_s": 86_400}
-        url, text = f"https://198.51.100.1/{n}", name.replace("{", "(")  # that is no template
+        url, text = f"{NOBODY}/{n}", name.replace("{", "(")  # that is no template
         for path, data in (
             ("tokens", {"name": name, "role": "read"}),
             ("logins", {"name": name}),

@@ -9,13 +9,10 @@ from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expe
 
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.dashboard.looks import check_access
+from tests.dashboard.planting import REACH
 from tests.dashboard.site import Site, seen
 from tests.servers import free_port
 
-REACH = (
-    *("--set", "webhooks.http=true", "--set", "webhooks.allow=127.0.0.0/8"),
-    *("--set", "webhooks.ports="),
-)
 PEOPLE = "recipient,name\n+16000000001,Ann\n+16000000002,<b>Bob</b>\n+15150000001,Eve\n"
 """The provider says nothing clear about the last one."""
 TABS_MAX = 120

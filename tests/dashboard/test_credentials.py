@@ -210,6 +210,7 @@ async def test_a_tenant_sees_and_changes_its_own_alone(
     assert (await stand.road.credentials.show("main")).rate == "50/s"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_credential_is_made_in_a_browser(
     browser: Browser, tmp_path: Path, *, scripts: bool

@@ -8,12 +8,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from postroad.dashboard.pages import PAGES
 from tests.dashboard.looks import WRONG, check_access, check_phone
-from tests.dashboard.planting import REACH, WHSEC
+from tests.dashboard.planting import NOBODY, REACH, WHSEC
 from tests.dashboard.site import TASKS, Site, seen
 from tests.servers import free_port
 
-LONG = "https://198.51.100.1/hooks/of/a/customer/whose/address/is/long?" + "shop=7&" * 20
+LONG = f"{NOBODY}/hooks/of/a/customer/whose/address/is/long?" + "shop=7&" * 20
 ERROR = "the relay said 451 4.7.1 " + "greylisted-" * 20
+LISTED = tuple(page for page in PAGES if page.group)
 ALONE = ("/login", "/login?code=of-nobody", "/nothing-is-here", "/queue?name=nobody")
 """The login page as it is and with a link, and what is told where there is nothing."""
 
@@ -36,7 +37,7 @@ def fill(place: Site) -> None:
     for path, data in (
         ("event-types", {"name": "invoice.paid", "description": "It was paid", "schema": schema}),
         ("endpoints", {"url": LONG, "description": "Books Ltd", "types": ["invoice.paid"]}),
-        ("endpoints", {"url": "https://198.51.100.1/", "filter": {"/order": 7}}),
+        ("endpoints", {"url": NOBODY, "filter": {"/order": 7}}),
         ("events", {"type": "invoice.paid", "body": {"order": 7}}),
         ("credentials", {"name": "mail", **smtp}),
         ("credentials", {"name": "hooks", **hooks}),
@@ -109,6 +110,22 @@ def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: 
         for path in ALONE:
             page.goto(place.url + path)
             check(page)
+
+
+@pytest.mark.wide
+def test_every_page_can_be_read_without_scripts(browser: Browser, place: Site) -> None:
+    with seen(browser, place, java_script_enabled=False) as (page, _):
+        place.login(page)
+        menu = page.get_by_role("navigation", name="Pages")
+        for each in LISTED:
+            menu.get_by_role("link", name=each.title, exact=True).click()
+            expect(page.get_by_role("heading", level=1)).to_have_text(each.title)
+            expect(page.locator("section[data-region]")).to_have_count(len(each.regions))
+        for path in addresses(place).values():
+            page.goto(place.url + path)
+            expect(page.locator("section[data-region]:has(*)").first).to_be_visible()
+            for time in page.locator("main time").all()[:3]:
+                expect(time).to_contain_text("UTC")
 
 
 def test_the_current_page_of_the_menu_is_seen_on_a_phone(browser: Browser, place: Site) -> None:

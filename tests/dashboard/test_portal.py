@@ -182,7 +182,7 @@ async def test_a_customer_sends_a_test_event(stand: PageStand) -> None:
 
 async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
     with embedding_site() as site:
-        url = f"{site.origin}/400"
+        url = f"{site.near}/400"
         made = await stand.road.endpoints.create(url, tenant="acme", reject=(400,))
         sent = await stand.road.publish("a", {"x": "<script>alert(1)</script>"}, tenant="acme")
         await stand.road.send("good", 1, tenant="acme")
@@ -205,7 +205,7 @@ async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
 
 async def test_what_was_not_kept_is_told_to_customers(stand: PageStand) -> None:
     with embedding_site() as site:
-        await stand.road.endpoints.create(f"{site.origin}/200", tenant="acme")
+        await stand.road.endpoints.create(f"{site.near}/200", tenant="acme")
         sent = await stand.road.publish("a", {"x": 1}, tenant="acme")
         await stand.road.run(until_idle=True)
     visitor = await visit(stand)
