@@ -2,10 +2,12 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
 from postroad.api.in_process import ask
+from postroad.dashboard import rendering
 from postroad.dashboard.answers import WATCHED_MAX
 from postroad.dashboard.pages import PAGES
 from postroad.dashboard.paging import WebPage
@@ -94,6 +96,26 @@ async def test_a_region_is_rendered_once_for_all_who_look(stand: PageStand) -> N
     found = await asyncio.gather(*(stand.get("/queues", some) for _ in range(20)))
     assert len({answer.content for answer in found}) == 1
     assert stand.road.store.queries.get("insight", 0) - before <= 2
+
+
+async def test_what_no_page_reads_of_an_address_renders_nothing_anew(stand: PageStand) -> None:
+    await stand.login()
+    before = stand.road.store.queries.get("insight", 0)
+    some = {"postroad-region": "table"}
+    found = [(await stand.get(f"/queues?x={n}&after=", some)).content for n in range(20)]
+    assert len(set(found)) == 1
+    assert stand.road.store.queries.get("insight", 0) - before <= 2
+    assert b"?x=" not in found[0]  # nor do its forms lead back there
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_what_it_reads_of_its_address(page: WebPage) -> None:
+    folder = Path(rendering.__file__).parent
+    templates = "".join(each.read_text() for each in (folder / f"templates/{page.name}").iterdir())
+    read = set(re.findall(r'view\.query(?:\.get\(|\[)"(\w+)"', templates))
+    for inner in re.findall(r"view\.link\(([^)]*)\)", templates):
+        read |= set(re.findall(r"(\w+)=", inner))
+    assert read <= set(page.query)
 
 
 async def test_the_stream_says_which_region_is_stale(stand: PageStand) -> None:

@@ -110,7 +110,7 @@ class Dashboard:
             guarding.check_own_form(request)
         if path in FILES:
             page, give = FILES[path]
-            return await give(self._view(request, page, {}, request.query))
+            return await give(self._view(request, page, {}, _query(request.query)))
         if request.method == "POST":
             return await self._act(request, path)
         if request.method not in ("GET", "HEAD"):
@@ -121,7 +121,7 @@ class Dashboard:
             shown = path[:CHARACTERS_SHOWN]
             raise NotFound(f"there is no page at {shown}: the overview leads to those that are")
         page, values = found
-        view = self._view(request, page, values, request.query)
+        view = self._view(request, page, values, page.own_query(_query(request.query)))
         names = request.headers.get(REGION)
         if names is not None:
             return await self._some(page, view, names.split(","))
@@ -142,13 +142,12 @@ class Dashboard:
         await self._context.access.check(request, Scope.read)
 
     def _view(
-        self, request: Request, page: WebPage, values: dict[str, str], query: bytes
+        self, request: Request, page: WebPage, values: dict[str, str], query: dict[str, str]
     ) -> PageView:
         path = page.path
         for name, value in values.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
-        given = dict(read_query(query)) if query else {}
-        return PageView(PageApi(self._api, request), self._jobs, request.who, path, given, values)
+        return PageView(PageApi(self._api, request), self._jobs, request.who, path, query, values)
 
     async def _page(self, request: Request, page: WebPage, view: PageView) -> Response[bytes]:
         regions = {one.name: await self._regions.get(page, one, view) for one in page.regions}
@@ -168,14 +167,16 @@ class Dashboard:
 
     def _live(self, request: Request) -> Stream:
         """Tell a page which of its regions are stale."""
-        query = dict(read_query(request.query)) if request.query else {}
+        query = _query(request.query)
         path, _, inner = query.get("page", "/").partition("?")
         found = find_page(path.rstrip("/") or "/")
         if found is None:
             raise nothing_at(path)
-        view = self._view(request, *found, inner.encode("latin-1", "replace"))
+        page, values = found
+        shown = page.own_query(_query(inner.encode("latin-1", "replace")))
+        view = self._view(request, page, values, shown)
         seen = dict(pair.split(":", 1) for pair in query.get("seen", "").split(",") if ":" in pair)
-        pieces = self._regions.watch(found[0], view, seen, partial(self._may_go_on, request))
+        pieces = self._regions.watch(page, view, seen, partial(self._may_go_on, request))
         return self._counted(request.who.token, Stream(pieces, EVENTS))
 
     def _counted(self, session: str, stream: Stream) -> Stream:
@@ -222,7 +223,7 @@ class Dashboard:
             raise nothing_at(path)
         page, act = ACTIONS[path]
         back = _own_address(form.one("back"), page.path)
-        view = self._view(request, page, {}, b"")
+        view = self._view(request, page, {}, {})
         try:
             done, bad = await act(view, form), False
         except ProblemAnswer as error:
@@ -237,6 +238,10 @@ class Dashboard:
         told = quote(("! " if bad else "") + done.notice[:1_000], safe="")
         kept = guarding.cookie(request, guarding.NOTICE, told, NOTICE_S)
         return go(done.go or back, kept)
+
+
+def _query(query: bytes) -> dict[str, str]:
+    return dict(read_query(query)) if query else {}
 
 
 async def _form(request: Request, path: str) -> Form:

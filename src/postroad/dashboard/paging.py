@@ -151,6 +151,8 @@ class WebPage(Struct, frozen=True):
     path: str
     title: str
     regions: tuple[Region, ...] = ()
+    query: tuple[str, ...] = ()
+    """What is read of its query. The rest is left out: each query is rendered by itself."""
     actions: Mapping[str, Act] = {}
     uploads: Mapping[str, Act] = {}
     """Those of its actions whose forms have a file."""
@@ -161,3 +163,7 @@ class WebPage(Struct, frozen=True):
     key: str = ""
     """The letter that goes to it, after `g`: another one for each page of the menu."""
     scope: Scope = Scope.read
+
+    def own_query(self, given: Mapping[str, str]) -> dict[str, str]:
+        """What this page reads of a query, always in the same order."""
+        return {name: given[name] for name in self.query if name in given}

@@ -97,6 +97,7 @@ PAGE: Final = WebPage(
     "/dead",
     "Dead set",
     regions=(Region("jobs", _jobs), Region("groups", _groups), Region("list", _list)),
+    query=(*FILTERS, "after"),
     actions={"/dead/replay": _replay, "/dead/purge": _purge},
     group="Deliver",
     key="d",

@@ -55,6 +55,7 @@ PAGE: Final = WebPage(
     "/endpoints",
     "Endpoints",
     regions=(Region("table", _table), Region("events", _events)),
+    query=("after",),
     actions={
         "/endpoints/create": _create,
         "/endpoints/rotate": _rotate,

@@ -34,6 +34,7 @@ PAGE: Final = WebPage(
     "/lanes",
     "Lanes",
     regions=(Region("table", _table),),
+    query=("after",),
     actions={
         "/lanes/pause": does(
             "POST /v1/lanes:pause",
@@ -50,4 +51,6 @@ PAGE: Final = WebPage(
     group="Deliver",
     key="l",
 )
-ONE: Final = WebPage("lanes_one", "/lane", "Lane", regions=(Region("story", _story),))
+ONE: Final = WebPage(
+    "lanes_one", "/lane", "Lane", regions=(Region("story", _story),), query=("id",)
+)

@@ -117,6 +117,7 @@ PAGE: Final = WebPage(
     "/messages",
     "Messages",
     regions=(Region("jobs", _jobs), Region("list", _list)),
+    query=(*FILTERS, "order", "after"),
     actions={
         "/messages/again": _again,
         "/messages/cancel": _cancel,

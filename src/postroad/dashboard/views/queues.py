@@ -39,6 +39,7 @@ PAGE: Final = WebPage(
     "/queues",
     "Queues",
     regions=(Region("table", _table),),
+    query=("after",),
     actions={
         "/queues/pause": does(
             "POST /v1/queues:pause",
@@ -56,4 +57,6 @@ PAGE: Final = WebPage(
     group="Deliver",
     key="q",
 )
-ONE: Final = WebPage("queues_one", "/queue", "Queue", regions=(Region("story", _story),))
+ONE: Final = WebPage(
+    "queues_one", "/queue", "Queue", regions=(Region("story", _story),), query=("name",)
+)
