@@ -25,6 +25,7 @@ from postroad.dashboard.answers import (
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.forms import read_form, read_upload
 from postroad.dashboard.jobs import PageJobs
+from postroad.dashboard.keeping import Keeper
 from postroad.dashboard.logins.entering import LOGIN, PATHS, Logins
 from postroad.dashboard.pages import ACTIONS, FILES, UPLOADS, find_page
 from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
@@ -57,7 +58,8 @@ class Dashboard:
         self._api = api
         self._context = api.context
         clock = api.context.road.store.clock
-        self._regions = Regions(clock)
+        self._keeper = Keeper(clock)
+        self._regions = Regions(clock, self._keeper)
         self._logins = Logins(api)
         self._jobs = PageJobs(api.context.log, clock)
         self._watching: Counter[str] = Counter()
@@ -147,7 +149,8 @@ class Dashboard:
         path = page.path
         for name, value in values.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
-        return PageView(PageApi(self._api, request), self._jobs, request.who, path, query, values)
+        here = (PageApi(self._api, request), self._jobs, self._keeper)
+        return PageView(*here, request.who, path, query, values)
 
     async def _page(self, request: Request, page: WebPage, view: PageView) -> Response[bytes]:
         regions = {one.name: await self._regions.get(page, one, view) for one in page.regions}
@@ -228,7 +231,7 @@ class Dashboard:
             done, bad = await act(view, form), False
         except ProblemAnswer as error:
             done, bad = ActionResult(error.problem.detail), True
-        self._regions.forget()
+        self._keeper.forget()
         if done.page:
             shown = {**frame(request), "view": view, "page": page, "notice": "", "back": back}
             html = render(done.page, **(shown | done.shown))

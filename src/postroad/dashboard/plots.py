@@ -18,6 +18,10 @@ FLOOR: Final = 168
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
+BUCKET_S: Final = 10.0
+"""Figures are written so often: they need not be read more often."""
+WEEK_FRESH_S: Final = 30.0
+"""A bar of the week is an hour."""
 GOOD: Final = ("delivered",)
 SOFT: Final = ("later", "quota", "unreachable", "unknown", "setup")
 ALONE: Final = 8
@@ -40,16 +44,6 @@ class Slot(Struct, frozen=True):
     late: tuple[int, ...]
 
 
-class Bar(Struct, frozen=True):
-    """A rectangle."""
-
-    style: str
-    x: float
-    y: float
-    width: float
-    height: float
-
-
 class Drawn(Struct, frozen=True):
     """A plot with its table; `said` is its summary in words."""
 
@@ -60,9 +54,8 @@ class Drawn(Struct, frozen=True):
     rules: list[tuple[float, str]]
     times: list[tuple[int, str, str]]
     rows: list[tuple[str, list[str]]]
-    bars: list[Bar] = []
-    lines: list[tuple[str, str]] = []
-    """The style and path of each."""
+    paths: list[tuple[str, str]]
+    """The style of each, and what is drawn: bars of one colour are one path."""
 
 
 OUTCOMES: Final = (
@@ -110,21 +103,26 @@ def deliveries(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
         [(_y(value, top), _short(value)) for value in (0, top / 2, top)],
         _times(shown),
         rows,
-        bars=_bars(parts, top),
+        _bars(parts, top),
     )
 
 
-def _bars(parts: Sequence[tuple[int, int, int]], top: int) -> list[Bar]:
-    step, bars = (WIDE - LEFT) / max(1, len(parts)), []
-    for n, part in enumerate(parts):
-        base = 0
-        for key, number in zip(OUTCOMES, part, strict=True):
-            high, low = _y(base + number, top), _y(base, top)
-            base += number
-            if number:
-                x, width = round(LEFT + (n + 0.1) * step, 1), round(step * 0.8, 1)
-                bars.append(Bar(key.style, x, high, width, round(max(0.8, low - high), 1)))
-    return bars
+def _bars(parts: Sequence[tuple[int, ...]], top: int) -> list[tuple[str, str]]:
+    """A path for each colour, of rectangles that stand on those of the colours before."""
+    step = (WIDE - LEFT) / max(1, len(parts))
+    width = round(step * 0.8, 1)
+    base, paths = [0] * len(parts), []
+    for which, key in enumerate(OUTCOMES):
+        path = ""
+        for n, part in enumerate(parts):
+            if number := part[which]:
+                low, high = _y(base[n], top), _y(base[n] + number, top)
+                base[n] += number
+                x, height = round(LEFT + (n + 0.1) * step, 1), round(max(0.8, low - high), 1)
+                path += f"M{x} {high}h{width}v{height}h-{width}z"
+        if path:
+            paths.append((key.style, path))
+    return paths
 
 
 def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
@@ -151,7 +149,7 @@ def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
         [(_log_y(value, top), took(value)) for value in LATE_MARKS if value <= top],
         _times(shown),
         rows,
-        lines=[line for line in lines if line[1]],
+        [line for line in lines if line[1]],
     )
 
 
