@@ -165,6 +165,17 @@ async def test_an_action_goes_back_to_where_it_came_from_and_nowhere_else(
         assert answer.headers["location"] == "/queues"
 
 
+@pytest.mark.parametrize("letter", ["a", "ж", "\U0001f600"])
+async def test_a_long_notice_is_cut_to_what_browsers_keep(stand: PageStand, letter: str) -> None:
+    await stand.login()
+    answer = await stand.post("/queues/pause", queue=letter * 1_000)
+    cookie = answer.headers["set-cookie"]
+    assert len(cookie) < 4_096
+    shown = (await stand.get("/")).content.decode()
+    notice = re.findall(r'id="notice"[^>]*>([^<]*)', shown)[0]
+    assert letter * 50 in notice
+
+
 async def test_what_is_refused_is_told_in_a_sentence(stand: PageStand) -> None:
     await stand.login()
     answer = await stand.post("/queues/pause", {"postroad-fetch": "1"}, queue="none")

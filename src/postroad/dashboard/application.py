@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from postroad.api.answering import MEDIA_TYPE as PROBLEM
 from postroad.api.answering import answer
 from postroad.api.app import Application
 from postroad.api.problems import MethodNotAllowed, NotFound, problem
@@ -238,7 +239,7 @@ class Dashboard:
             return Response(html.encode(), media_type=HTML)
         if FETCH in request.headers:
             return Response({"notice": done.notice, "bad": bad, "go": done.go})
-        told = quote(("! " if bad else "") + done.notice[:1_000], safe="")
+        told = guarding.fitting(("! " if bad else "") + done.notice)
         kept = guarding.cookie(request, guarding.NOTICE, told, NOTICE_S)
         return go(done.go or back, kept)
 
@@ -287,4 +288,6 @@ def _own_address(text: str, otherwise: str) -> str:
 def _failed(request: Request, told: Problem) -> Response[Any]:
     if FETCH in request.headers:
         return Response({"notice": told.detail, "bad": True, "go": ""}, told.status)
+    if REGION in request.headers:
+        return Response(told, told.status, media_type=PROBLEM)
     return html_page(request, "failed.html", told.status, problem=told)
