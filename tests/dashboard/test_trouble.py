@@ -68,8 +68,9 @@ async def test_levels_of_which_only_some_queues_were_looked_at_say_so(stand: Pag
     await stand.login()
     levels = (await stand.say("GET", "/v1/levels", query={"most": COUNTED_MAX})).json()
     assert not levels[0]["whole"]
-    shown = (await stand.get("/", {"postroad-region": "workers"})).content.decode()
+    shown = (await stand.get("/", {"postroad-region": "levels"})).content.decode()
     assert f'<td class="num">{levels[0]["waiting"]}+</td>' in shown
+    assert f"Backlog by retry level: {levels[0]['waiting']}+ waiting, 0+ held" in shown
     levels = (await stand.say("GET", "/v1/levels")).json()
     assert (levels[0]["whole"], levels[0]["waiting"]) == (True, lanes)
 

@@ -17,7 +17,7 @@ from postroad.ports.clock import Clock
 
 SHARE: Final = 300
 """One that took long to render is left alone for so many times as long, but not for longer than
-this; the four of the overview, the most on a page, cost a core about one percent:"""
+this; six of the overview, the most on a page, cost a core two percent at most:"""
 REST_MAX_S: Final = 10.0
 LOOK_S: Final = 0.5
 HEARTBEAT_S: Final = 10.0

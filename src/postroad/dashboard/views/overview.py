@@ -12,6 +12,7 @@ from postroad.dashboard.plots import (
     HOUR_MS,
     MINUTE_MS,
     WEEK_FRESH_S,
+    backlog,
     deliveries,
     lateness,
     parts_of,
@@ -223,9 +224,15 @@ async def _figures(view: PageView, step: str, last_ms: int) -> Any:
 
 async def _workers(view: PageView) -> dict[str, Any]:
     if not view.who.every_tenant:
-        return {"workers": [], "levels": []}
-    workers = (await view.api.get("/v1/workers"))["workers"]
-    return {"workers": workers, "levels": await view.api.get("/v1/levels", most=COUNTED_MAX)}
+        return {"workers": []}
+    return {"workers": (await view.api.get("/v1/workers"))["workers"]}
+
+
+async def _levels(view: PageView) -> dict[str, Any]:
+    levels = await view.api.get("/v1/levels", most=COUNTED_MAX)
+    waiting, held = ({one["level"]: one[state] for one in levels} for state in ("waiting", "held"))
+    whole = all(one["whole"] for one in levels)
+    return {"levels": levels, "drawn": backlog("levels", waiting, held, whole=whole)}
 
 
 PAGE: Final = WebPage(
@@ -238,6 +245,7 @@ PAGE: Final = WebPage(
         Region("plots", _plots, fresh_s=BUCKET_S),
         Region("week", _week, fresh_s=WEEK_FRESH_S),
         Region("workers", _workers),
+        Region("levels", _levels),
     ),
     group="Deliver",
     key="o",

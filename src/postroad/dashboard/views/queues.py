@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from postroad.dashboard.acting import does
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.plots import backlog_of
 from postroad.dashboard.views.failing import failing_queues, last_error
 from postroad.model.facts import COUNTED_MAX
 
@@ -20,7 +21,7 @@ async def _story(view: PageView) -> dict[str, Any]:
     told = await view.api.get("/v1/queues:explain", queue=queue)
     failing = (await failing_queues(view)).sentence(queue)
     error = await last_error(view, queue) if failing else ""
-    return {"told": told, "failing": failing, "error": error}
+    return {"told": told, "failing": failing, "error": error, "drawn": backlog_of(told)}
 
 
 async def _limit(view: PageView, form: Form) -> ActionResult:
