@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.cursors import cursor, number_in, place_in
 from postroad.model.entities import DEFAULT_TENANT
@@ -13,6 +14,7 @@ from postroad.model.overview import LaneRow, Overview, PageOf, QueueRow
 from postroad.model.states import NEVER, State
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.explaining import WindowOf
 from postroad.verbs.paging import check_most, check_page
 
 HOUR_S: Final = 3_600
@@ -56,8 +58,9 @@ class LevelRow(Struct, frozen=True):
 class Inspection:
     """List queues, lanes and retry levels, and count messages."""
 
-    def __init__(self, store: Store, intervals_s: tuple[float, ...]) -> None:
+    def __init__(self, store: Store, intervals_s: tuple[float, ...], window: WindowOf) -> None:
         self._store = store
+        self._window = window
         self._intervals_s = intervals_s
         self._began_s = store.clock.steady_s()
 
@@ -96,7 +99,7 @@ class Inspection:
         start = number_in(place_in(after, query), after) if after else 0
         which = PageOf(trouble, check_most(most))
         found = await self._store.lane_page(tenant, start, limit + 1, which)
-        shown = tuple(found[:limit])
+        shown = tuple(replace(one, window=self._window(one.id)) for one in found[:limit])
         return LanePage(shown, cursor(str(shown[-1].id), query) if len(found) > limit else "")
 
     async def overview(self, *, most: int = NEVER, tenant: str | None = DEFAULT_TENANT) -> Overview:
