@@ -24,7 +24,7 @@ ERROR_CHARACTERS: Final = 120
 
 
 async def _groups(view: PageView) -> dict[str, Any]:
-    reasons = (await view.api.get("/v1/stats", most=COUNTED_MAX))["dead"]
+    reasons = (await view.shared("/v1/stats", most=COUNTED_MAX))["dead"]
     latest = (await view.api.get("/v1/dead", limit=LOOKED_AT))["messages"]
     errors = Counter(one["error"][:ERROR_CHARACTERS] for one in latest)
     return {
@@ -99,6 +99,7 @@ PAGE: Final = WebPage(
     "/dead",
     "Dead set",
     regions=(Region("jobs", _jobs), Region("groups", _groups), Region("list", _list)),
+    query=(*FILTERS, "after"),
     actions={"/dead/replay": _replay, "/dead/purge": _purge},
     group="Deliver",
     key="d",

@@ -1,5 +1,6 @@
 """Messages: found by filters that stand in the address; send again and cancel one, some or all."""
 
+import asyncio
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -52,9 +53,9 @@ async def _cancel(view: PageView, form: Form) -> ActionResult:
     ids = form.all("id")[:CHOSEN_MAX]
     if not ids:
         return ActionResult("Choose messages first: tick their boxes.")
-    states = [
-        (await view.api.delete(f"/v1/messages/{part(one)}", wait_s=1))["state"] for one in ids
-    ]
+    paths = [f"/v1/messages/{part(one)}" for one in ids]
+    ended = await asyncio.gather(*(view.api.delete(path, wait_s=1) for path in paths))
+    states = [one["state"] for one in ended]
     done = states.count("cancelled")
     left = "" if done == len(ids) else f" {plural(len(ids) - done, 'other')} were being tried."
     return ActionResult(f"{plural(done, 'message')} cancelled.{left}")
@@ -121,6 +122,7 @@ PAGE: Final = WebPage(
     "/messages",
     "Messages",
     regions=(Region("jobs", _jobs), Region("list", _list)),
+    query=(*FILTERS, "order", "after"),
     actions={
         "/messages/again": _again,
         "/messages/cancel": _cancel,
