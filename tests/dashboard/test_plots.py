@@ -60,3 +60,11 @@ def test_answer_times_are_those_of_the_points_of_an_endpoint() -> None:
     assert [row[1] for row in drawn.rows] == [["20 ms", "900 ms"]]
     assert drawn.said == "half in 20 ms, 99 % in 900 ms"
     assert len(drawn.paths) == 2
+
+
+@pytest.mark.parametrize("bucket", range(24))
+def test_no_value_is_above_the_top_rule(bucket: int) -> None:
+    late = tuple(5 * (n == bucket) for n in range(24))
+    drawn = lateness("late", "Lateness", [Slot(n * HOUR_MS, {}, late) for n in range(24)])
+    heights = [float(y) for _, path in drawn.paths for y in re.findall(r"[ML][\d.]+ ([\d.]+)", path)]
+    assert min(heights) >= min(y for y, _ in drawn.rules)

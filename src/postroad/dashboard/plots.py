@@ -26,7 +26,8 @@ GOOD: Final = ("delivered",)
 SOFT: Final = ("later", "quota", "unreachable", "unknown", "setup")
 ALONE: Final = 8
 """How wide a value is drawn that has no neighbour: less can hardly be seen."""
-LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000)
+LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000, DAY_MS, 30 * DAY_MS)
+"""Rules of a plot of durations: up to the first that no value is above, and a second at least."""
 
 
 class Key(Struct, frozen=True):
@@ -154,7 +155,8 @@ def _within(
     name: str, title: str, shown: Sequence[Slot], pairs: Sequence[Pair], whole: Pair
 ) -> Drawn:
     known = [value for pair in pairs for value in pair if value is not None]
-    top = max(1_024, 1 << max(known, default=1).bit_length())
+    most = max(known, default=0)
+    top = next((mark for mark in LATE_MARKS[2:] if mark >= most), LATE_MARKS[-1])
     said = f"half in {took(whole[0])}, 99 % in {took(whole[1])}"
     rows = [
         (_at(slot.at_ms), [took(value) for value in pair])
@@ -252,7 +254,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _log_y(value: float, top: float) -> float:
-    return _y(log2(max(1.0, value)), log2(top))
+    return _y(log2(min(max(1.0, value), top)), log2(top))
 
 
 def _round_up(most: int) -> int:
