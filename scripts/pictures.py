@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import cos, pi
 from pathlib import Path
@@ -34,19 +35,15 @@ from tests.servers.chromium import chromium  # noqa: E402
 IMAGES = ROOT / "docs" / "img"
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
 LIVE_S = 30
-SHOWN = {
-    "messages": ("/messages?queue=send-receipt", ""),
-    "dead": ("/dead", ""),
-    "limits": ("/limits?answer=421 4.7.28 unusual rate", "421 4.7.28 unusual rate"),
-    "access": ("/access?verb=token_create", ""),
-    "system": ("/system", "Findings"),
-}
-"""Where pages are looked at, and the last card that is shown of those that are long."""
+HUB_TOKEN = "of-a-picture-of-mailboxes"  # noqa: S105 - of nobody
 END = """(until) => {
-  const ends = [...document.querySelectorAll("main .card")].filter((each) =>
-    !until || [...each.querySelectorAll("h2")].some((title) => title.textContent === until));
-  return Math.ceil(ends.at(-1).getBoundingClientRect().bottom + scrollY) + 28;
+  const cards = [...document.querySelectorAll("main .card")];
+  const titles = (each) => [...each.querySelectorAll("h2")].map((title) => title.textContent);
+  const last = cards.findIndex((each) => titles(each).includes(until));
+  if (last >= 0) for (const each of cards.slice(last + 1)) each.hidden = true;
+  return Math.ceil(Math.max(...cards.map((each) => each.getBoundingClientRect().bottom)) + scrollY) + 28;
 }"""
+"""How far the cards go; those after the one with this heading are not shown."""
 EVENTS = ["invoice.paid", "order.shipped"]
 TASKS = """
 import asyncio, random
@@ -186,13 +183,13 @@ def _person(n: int) -> str:
 def take(page: Page, name: str, until: str = "") -> None:
     """Save the whole page, or as far as the card with a heading goes, once it is live and still."""
     expect(page.get_by_text("Live", exact=True)).to_be_visible()
-    size, end = page.viewport_size or WIDE, 0
+    size, end = page.viewport_size or {"width": 1280, "height": 800}, 0
     for _ in range(3):  # the menu is as high as the window; a live page may grow
-        end = page.evaluate(END, until)
-        page.set_viewport_size({"width": size["width"], "height": max(size["height"], end)})
+        end = max(size["height"], page.evaluate(END, until))
+        page.set_viewport_size({"width": size["width"], "height": end})
         page.wait_for_timeout(500)
-    clip = {"x": 0, "y": 0, "width": size["width"], "height": end}
-    page.screenshot(path=IMAGES / f"{name}.png", clip=clip)  # type: ignore[arg-type]
+    _ = page.evaluate(END, until)
+    page.screenshot(path=IMAGES / f"{name}.png")
     page.set_viewport_size(size)
     shrink(name)
 
@@ -215,22 +212,36 @@ def open_page(browser: Browser, site: Site, scheme: str, size: dict[str, int]) -
 def shoot(browser: Browser, site: Site, port: int) -> None:
     """Every page, wide; some dark, and narrow."""
     page = open_page(browser, site, "light", WIDE)
+    shown = looked_at(site)
     for each in PAGES:
         if each.group:
-            path, until = SHOWN.get(each.name, (each.path, ""))
+            path, until = shown.get(each.name, (each.path, ""))
             page.goto(site.url + path)
             take(page, each.name, until)
     for name, path in single(site, port).items():
         page.goto(site.url + path)
         for folded in page.get_by_text("Request and answer").all()[:1]:
             folded.click()
-        take(page, name, "What happened" if name == "message" else "")
+        take(page, name)
     take(open_page(browser, site, "dark", WIDE), "overview-dark")
     narrow = open_page(browser, site, "dark", NARROW)
     take(narrow, "overview-phone")
     narrow.goto(f"{site.url}/messages?queue=sync-crm&state=dead")
     take(narrow, "messages-phone")
     portal(browser, site)
+
+
+def looked_at(site: Site) -> dict[str, tuple[str, str]]:
+    """Of long pages: where they are looked at, and the last card that is shown."""
+    verbs = Counter(line["verb"] for line in site.ask("GET", "/v1/audit?limit=50")["lines"])
+    handlers = site.ask("GET", "/v1/lanes?limit=64")["after"]
+    return {
+        "messages": ("/messages?queue=send-receipt", ""),
+        "lanes": (f"/lanes?{urlencode({'after': handlers})}", ""),
+        "limits": ("/limits?answer=421 4.7.28 unusual rate", "421 4.7.28 unusual rate"),
+        "access": (f"/access?verb={verbs.most_common(1)[0][0]}", ""),
+        "system": ("/system", "Findings"),
+    }
 
 
 def single(site: Site, port: int) -> dict[str, str]:
@@ -274,17 +285,21 @@ def crowd(folder: Path) -> None:
     raw.close()
 
 
-async def make_week(path: Path) -> None:
+def make_week(folder: Path) -> None:
     """A week's figures of a shop: busy by day, with an evening on which one server was away."""
+    (folder / "road").mkdir()
+    asyncio.run(_make_week(folder / "road" / "road.db"))
+
+
+async def _make_week(path: Path) -> None:
     dice, rows = random.Random(3), []  # noqa: S311 - what a shop sends
     async with Postroad(f"sqlite:///{path}") as road:
         now_ms = road.store.clock.now_ms()
         for step, many in ((Step.hour, 168), (Step.ten_seconds, 360)):
             for n in range(many):
                 at_ms = step.start_of(now_ms) - n * step.ms
-                rows.append(
-                    Rollup(step, at_ms, "default", "webhook", "", _counts(dice, step, at_ms))
-                )
+                counts = _counts(dice, step, at_ms)
+                rows.append(Rollup(step, at_ms, "default", "webhook", "", counts))
         for start in range(0, len(rows), 100):
             await road.store.add_rollups(rows[start : start + 100])
 
@@ -292,10 +307,10 @@ async def make_week(path: Path) -> None:
 def _counts(dice: random.Random, step: Step, at_ms: int) -> list[int]:
     """Tries by what they gave, and by lateness."""
     hour = at_ms / 3_600_000 % 24
-    busy = (1.2 - cos((hour - 3) / 12 * pi)) * step.seconds / 25 * dice.uniform(0.8, 1.2)
+    busy = (1.2 - cos((hour - 3) / 12 * pi)) * step.seconds * dice.uniform(1.6, 2.4)
     away = at_ms // 86_400_000 % 7 == 2 and 18 <= hour < 22
-    tries = [int(busy), int(busy * 0.03), int(busy * 0.015), int(busy * 0.02)]
-    tries += [int(busy * (0.4 if away else 0.01)), 0, 0, 0, int(busy * 0.01)]
+    shares = (1, 0.03, 0.015, 0.02, 0.4 if away else 0.01, 0, 0, 0, 0.01)
+    tries = [int(busy * share + dice.random()) if share else 0 for share in shares]
     late = [0] * LATE_BUCKETS
     for _ in range(int(busy)):
         late[
@@ -313,23 +328,26 @@ async def _open(path: Path, scale: Scale) -> None:
 def main() -> None:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as shop, tempfile.TemporaryDirectory() as many:
+    hub = free_port()
+    here = f"hubs=ws://:{HUB_TOKEN}@127.0.0.1:{hub}", f"hub_listen=127.0.0.1:{hub}"
+    hubs = (word for each in (*here, f"hub_token={HUB_TOKEN}") for word in ("--set", each))
+    with tempfile.TemporaryDirectory() as none, tempfile.TemporaryDirectory() as many:
+        shop = Path(none) / "shop"
+        shop.mkdir()
+        make_week(shop)
         crowd(Path(many))
         with chromium() as browser:
-            hub = free_port()
-            listen = ("--set", f"hub_listen=127.0.0.1:{hub}")
-            site = Site(Path(shop), free_port(), TASKS, *REACH, *listen)
+            site = Site(Path(none), free_port(), TASKS, *REACH)
             with site.up():
                 take(open_page(browser, site, "light", WIDE), "overview-empty")
-            asyncio.run(make_week(site.folder / "road" / "road.db"))
-            with site.up(), Provider(Path(shop)) as provider:
+            site = Site(shop, free_port(), TASKS, *REACH, *hubs)
+            with site.up(), Provider(shop) as provider:
                 more(site, provider, hub)
                 fill(site, server.server_port, free_port())
                 shoot(browser, site, server.server_port)
             site = Site(Path(many), free_port(), TASKS, *REACH)
             with site.up():
-                page = open_page(browser, site, "light", WIDE)
-                take(page, "overview-million")
+                take(open_page(browser, site, "light", WIDE), "overview-million")
     server.shutdown()
 
 
