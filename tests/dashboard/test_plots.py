@@ -44,7 +44,8 @@ def test_bars_of_one_colour_are_one_path_and_stand_on_each_other() -> None:
 
 def test_a_backlog_has_a_bar_for_each_level_and_the_same_in_its_table() -> None:
     drawn = backlog("levels", {0: 7, 2: 12_000}, {2: 5}, whole=True)
-    assert drawn.rows == [("0", ["7", "0"]), ("1", ["0", "0"]), ("2", ["12\u2009000+", "5"])]
+    assert drawn.rows == [("0", ["7", "0"]), ("2", ["12\u2009000+", "5"])]
+    assert [text for _, _, text in drawn.times] == list("0123456")
     assert [(style, path.count("M")) for style, path in drawn.paths] == [
         ("fill-info", 2),
         ("fill-warn", 1),
@@ -60,11 +61,17 @@ def test_answer_times_are_those_of_the_points_of_an_endpoint() -> None:
     assert [row[1] for row in drawn.rows] == [["20 ms", "900 ms"]]
     assert drawn.said == "half in 20 ms, 99 % in 900 ms"
     assert len(drawn.paths) == 2
+    assert (
+        answer_times("took", "Time to answer", shown, [], (None, None)).said
+        == "nothing was answered"
+    )
 
 
 @pytest.mark.parametrize("bucket", range(24))
 def test_no_value_is_above_the_top_rule(bucket: int) -> None:
     late = tuple(5 * (n == bucket) for n in range(24))
     drawn = lateness("late", "Lateness", [Slot(n * HOUR_MS, {}, late) for n in range(24)])
-    heights = [float(y) for _, path in drawn.paths for y in re.findall(r"[ML][\d.]+ ([\d.]+)", path)]
+    heights = [
+        float(y) for _, path in drawn.paths for y in re.findall(r"[ML][\d.]+ ([\d.]+)", path)
+    ]
     assert min(heights) >= min(y for y, _ in drawn.rules)

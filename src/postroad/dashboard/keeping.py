@@ -12,7 +12,7 @@ from postroad.ports.clock import Clock
 KEPT_MAX: Final = 500
 
 
-class Kept(Struct):
+class KeptValue(Struct):
     """Something, and until when it is good enough."""
 
     lock: asyncio.Lock
@@ -25,13 +25,13 @@ class Keeper:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, KeptValue] = OrderedDict()
         self._changes = 0
 
     async def get(self, key: Hashable, make: Callable[[], Awaitable[tuple[Any, float]]]) -> Any:
         """What is kept under a key, or else what `make` gives, with the seconds to keep it. All who
         ask meanwhile wait for the one that makes it."""
-        kept = self._kept.pop(key, None) or Kept(asyncio.Lock())
+        kept = self._kept.pop(key, None) or KeptValue(asyncio.Lock())
         self._kept[key] = kept
         while len(self._kept) > KEPT_MAX:
             self._kept.popitem(last=False)

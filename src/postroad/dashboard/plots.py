@@ -68,6 +68,8 @@ OUTCOMES: Final = (
     Key("failed", "fill-bad"),
 )
 LATENESS: Final = (Key("half within", "stroke-info"), Key("99 % within", "stroke-soft"))
+LEVELS_MIN: Final = 6
+"""The axis of a backlog has at least this retry level: the last of the usual ladder."""
 BACKLOG: Final = (Key("waiting", "fill-info"), Key("held", "fill-warn"))
 Pair = tuple[int | None, int | None]
 """What half of them, and 99 of 100, kept within."""
@@ -138,7 +140,8 @@ def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
     """How long after they were due messages were first tried: half of them, and 99 of 100."""
     late = [slot.late for slot in shown if slot.late]
     whole = median_and_p99(tuple(map(sum, zip(*late, strict=True))))
-    return _within(name, title, shown, [median_and_p99(slot.late) for slot in shown], whole)
+    pairs = [median_and_p99(slot.late) for slot in shown]
+    return _within(name, title, shown, [whole, *pairs], "tried")
 
 
 def answer_times(
@@ -146,14 +149,15 @@ def answer_times(
 ) -> Drawn:
     """How long answers took, of an endpoint's points."""
     pairs = {one["at_ms"]: (one["took_p50_ms"], one["took_p99_ms"]) for one in points}
-    return _within(
-        name, title, shown, [pairs.get(slot.at_ms, (None, None)) for slot in shown], whole
-    )
+    by_slot = [pairs.get(slot.at_ms, (None, None)) for slot in shown]
+    return _within(name, title, shown, [whole, *by_slot], "answered")
 
 
 def _within(
-    name: str, title: str, shown: Sequence[Slot], pairs: Sequence[Pair], whole: Pair
+    name: str, title: str, shown: Sequence[Slot], found: Sequence[Pair], done: str
 ) -> Drawn:
+    """Two lines. `found` is the pair of the whole time, then that of each slot."""
+    whole, *pairs = found
     known = [value for pair in pairs for value in pair if value is not None]
     most = max(known, default=0)
     top = next((mark for mark in LATE_MARKS[2:] if mark >= most), LATE_MARKS[-1])
@@ -169,12 +173,13 @@ def _within(
     return Drawn(
         name,
         title,
-        said if known else "nothing was tried",
+        said if known else f"nothing was {done}",
         LATENESS,
         [(_log_y(value, top), took(value)) for value in LATE_MARKS if value <= top],
         _times(shown),
         rows,
         [line for line in lines if line[1]],
+        none=f"Nothing was {done} in this time.",
     )
 
 
@@ -182,11 +187,11 @@ def backlog(
     name: str, waiting: Mapping[int, int], held: Mapping[int, int], *, whole: bool = True
 ) -> Drawn:
     """What waits and what is held at each retry level."""
-    levels = range(max((*waiting, *held), default=-1) + 1)
+    levels = range(max((LEVELS_MIN, *waiting, *held)) + 1)
     parts = [(waiting.get(level, 0), held.get(level, 0)) for level in levels]
-    top = _round_up(max(map(sum, parts), default=0))
-    said = [upto(sum(column), whole) for column in zip(*parts, strict=True)] or ["0", "0"]
-    step = (WIDE - LEFT) / max(1, len(parts))
+    top = _round_up(max(map(sum, parts)))
+    said = [upto(sum(column), whole) for column in zip(*parts, strict=True)]
+    step = (WIDE - LEFT) / len(parts)
     return Drawn(
         name,
         "Backlog by retry level",
@@ -194,7 +199,11 @@ def backlog(
         BACKLOG,
         [(_y(value, top), _short(value)) for value in (0, top / 2, top)],
         [(round(LEFT + (level + 0.5) * step), "middle", str(level)) for level in levels],
-        [(str(n), [upto(number, whole) for number in part]) for n, part in enumerate(parts)],
+        [
+            (str(n), [upto(number, whole) for number in part])
+            for n, part in enumerate(parts)
+            if any(part)
+        ],
         _bars(parts, top, BACKLOG),
         "level",
         "Nothing waits.",
