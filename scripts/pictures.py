@@ -69,7 +69,7 @@ async def crm(message):
 
 @road.handler("charge-card", at_most_once=True, timeout=0.2, concurrency=1)
 async def charge(message):
-    if message.body["order"] % 8 == 0:
+    if message.body["order"] % 3 == 0:
         await asyncio.sleep(10)
 """
 
@@ -101,7 +101,7 @@ def fill(site: Site, port: int, away: int) -> None:
     for path, name in (("books", "Books Ltd"), ("toys", "Toys & Sons"), ("broken", "Old Shop")):
         made = {"url": f"{base}/{path}", "types": EVENTS, "description": name}
         site.ask("POST", "/v1/endpoints", made)
-    queues = ["resize-image"] * 8 + ["send-receipt"] * 4 + ["sync-crm"] * 6 + ["charge-card"] * 2
+    queues = ["resize-image"] * 8 + ["send-receipt"] * 4 + ["sync-crm"] * 6 + ["charge-card"] * 4
     queues += [f"{base}/orders"] * 4 + [f"{base}/limited", f"http://127.0.0.1:{away}/hook"]
     dice = random.Random(7)  # noqa: S311 - what a shop sends
     until_s, order = time.monotonic() + LIVE_S, 1_000
