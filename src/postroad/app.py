@@ -200,7 +200,8 @@ class Postroad:
         self.tokens = TokenAdmin(store, store.clock)
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
         self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
-        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live.window)
+        polls, sends = self.settings.limits.poll_intervals_s, self._sending
+        self.inspect = Inspection(store, polls, live.window, sends.open_s)
         self.suppressions = SuppressionVerbs(store, service.reports)
         erasing, self.transform = ErasureWork(store, log), own.transform
         self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction, service.store)
@@ -211,8 +212,7 @@ class Postroad:
         batches = self.batches = BatchVerbs(store, self._sending)
         self.timetables = TimetableVerbs(store, self._sending, log, redaction)
         self.batch, self.chain = batches.batch, batches.chain
-        verbs = (self._sending, self.cancel_all, self.replays)
-        self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
+        self.endpoints = EndpointAdmin(store, own, keys, sends, self.cancel_all, self.replays, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide, self.around = self.registry.providers.add, self.registry.around
         self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store, live.sends)

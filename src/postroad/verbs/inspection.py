@@ -1,6 +1,6 @@
 """Inspection of a road: pages of queues and lanes, counts, retry levels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -58,11 +58,17 @@ class LevelRow(Struct, frozen=True):
 class Inspection:
     """List queues, lanes and retry levels, and count messages."""
 
-    def __init__(self, store: Store, intervals_s: tuple[float, ...], window: WindowOf) -> None:
+    def __init__(
+        self,
+        store: Store,
+        intervals_s: tuple[float, ...],
+        window: WindowOf,
+        open_s: Callable[[], float],
+    ) -> None:
         self._store = store
         self._window = window
         self._intervals_s = intervals_s
-        self._began_s = store.clock.steady_s()
+        self._open_s = open_s
 
     async def queues(
         self,
@@ -116,7 +122,7 @@ class Inspection:
         """The retry-level table with live counts; with `most` each up to so many."""
         said, asked = await self.overview(most=most, tenant=tenant), self._store.queries
         polling = queries_per_hour(self._intervals_s)
-        hours = max(1.0, (self._store.clock.steady_s() - self._began_s) / HOUR_S)
+        hours = max(1.0, self._open_s() / HOUR_S)
         return [
             _level(level, interval_s, polling[level], said, (asked, hours), len(polling) - 1)
             for level, interval_s in enumerate(self._intervals_s)

@@ -96,6 +96,11 @@ class Sending:
         """Accept messages from now on."""
         self.ids = IdSequence(owner)
         self._intake = Intake(self._store)
+        self._opened_s = self._store.clock.steady_s()
+
+    def open_s(self) -> float:
+        """How long messages are accepted."""
+        return self._store.clock.steady_s() - self._opened_s
 
     @property
     def is_open(self) -> bool:
