@@ -14,6 +14,9 @@ from postroad.model.errors import PostroadError, Shortage
 
 RESOLVE_S: Final = 5.0
 THREADS: Final = 64
+LOCALHOST: Final = "localhost"
+"""Never asked of a name server: with its dot it would be, and one that is slow would decide whether
+a send to it is refused."""
 
 Resolve = Callable[[str], Awaitable[list[str]]]
 
@@ -124,7 +127,10 @@ def check_descriptors() -> None:
 
 def _addresses(name: str) -> list[str]:
     try:
-        found = socket.getaddrinfo(f"{name}.", None, type=socket.SOCK_STREAM)
+        if name == LOCALHOST:
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        else:
+            found = socket.getaddrinfo(f"{name}.", None, type=socket.SOCK_STREAM)
     except socket.gaierror:
         # What a hosts file names has no dot there. Wherever it leads, the guard vets it.
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
