@@ -1,6 +1,7 @@
 """Names are looked up in threads, which tenants share fairly."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -112,7 +113,7 @@ def test_localhost_is_asked_of_no_name_server(
         asked.append(name)
         return [(2, 1, 6, "", ("127.0.0.1", 0))]
 
-    monkeypatch.setattr(resolving.socket, "getaddrinfo", look_up)
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
     async def story() -> list[str]:
         resolver = SystemResolver()
