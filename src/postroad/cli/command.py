@@ -153,21 +153,23 @@ class Listing(Invocation):
 
     OPTIONS: ClassVar[Names] = (*Invocation.OPTIONS, *ROWS)
 
-    def page(
+    def listed(
         self,
         path: str,
-        query: Query,
         columns: Sequence[str],
         row: Callable[[Any], Sequence[object]],
         empty: str = "",
+        **query: object,
     ) -> None:
-        """Ask for a page, and print a row for each entry of its only list; `empty` is for none."""
+        """Ask for a list, or for a page that holds one, and print a row for each of its entries.
+        Print `empty` if there are none."""
         said = self.ask("GET", path, query)
         if self.printed(said):
             return
-        entries = next(part for part in said.values() if isinstance(part, list))
+        page: dict[str, Any] = {"entries": said} if isinstance(said, list) else said
+        entries = next(part for part in page.values() if isinstance(part, list))
         self.table(columns, map(row, entries), empty)
-        more(said["after"])
+        more(page.get("after", ""))
 
 
 def _base() -> Settings:
