@@ -121,7 +121,7 @@ def configured(data: bytes) -> None:
     for value in (text, "a:" + text):
         with suppress(BadSetting):
             config.address(value)
-    for name in ("listen", "intake_max", "origins", "webhooks.ports"):
+    for name in ("listen", "body_bytes_max", "origins", "webhooks.ports"):
         with suppress(BadSetting):
             config._convert(name, text, name, config.names())
 

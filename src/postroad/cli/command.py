@@ -82,7 +82,7 @@ class ServerInvocation(BareInvocation):
 
     def loaded(self) -> Loaded:
         """Read the settings, and where each comes from."""
-        example = ", as in limits.window=16"
+        example = ", as in limits.drain_s=30"
         flags = dict(named_value("--set", each, example) for each in self._options["set"] or ())
         for name in ("dsn", "listen", "log_level"):
             if self._options.get(name):

@@ -25,6 +25,7 @@ from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
 from postroad.model.errors import BadInput, HubInUse
+from postroad.model.python_only import adopt_fields
 from postroad.observe.log import has_handlers, make_log
 from postroad.observe.relay import relayed
 from postroad.observe.tasks import Tasks
@@ -143,6 +144,8 @@ def own_command() -> list[str]:
 
 def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
     extra = theirs.extra_transports if theirs else ()
+    if theirs is not None:
+        settings = adopt_fields(settings, theirs.settings)
     road = Postroad(settings.dsn, settings=settings, transports=extra)
     if theirs is not None:
         road.registry.adopt(theirs.registry)

@@ -34,10 +34,9 @@ class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
     connect_timeout_ms: int = 5_000
     timeout_ms: int = 15_000
     """From the start of a try to the end of its answer."""
-    proxy: str = ""
-    """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT."""
-    tenant_proxies: tuple[str, ...] = ()
-    """The same for some tenants, each as TENANT=PROXY; TENANT=none is no proxy."""
+    proxies: tuple[str, ...] = ()
+    """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT. For one tenant as
+    TENANT=PROXY; TENANT=none is no proxy."""
     source: str = "postroad"
     """The `source` of CloudEvents, a URI reference: whose events they are."""
 
