@@ -104,10 +104,10 @@ class AuditTrail:
         self._log = log
         self._refusals = Refusals()
 
-    async def begin(self, request: Request, route: Route, given: Mapping[str, Any]) -> "OpenLine":
+    async def begin(self, request: Request, route: Route, given: Mapping[str, Any]) -> "OpenEntry":
         """Write that a change is asked for. StoreError if that cannot be: then it is not made."""
         line = self._line(request, route, told(given))
-        return OpenLine(self, await self._store.audit_add(line), request, line.what)
+        return OpenEntry(self, await self._store.audit_add(line), request, line.what)
 
     async def around(
         self, who: Caller, verb: str, what: dict[str, str], work: Awaitable[T], address: str = ""
@@ -182,7 +182,7 @@ CUT: Final = 499
 """The status of an answer whose client went away; it is written nowhere else."""
 
 
-class OpenLine:
+class OpenEntry:
     """A line whose change is under way."""
 
     def __init__(

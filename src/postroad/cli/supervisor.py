@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from postroad.cli.supervised import VARIABLE, Line, Word
+from postroad.cli.supervised import VARIABLE, SupervisorConnection, Word
 from postroad.observe.metrics import CountedSample, added
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -31,9 +31,9 @@ STOPPED_CODES: Final = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
 class WorkerProcess:
     """One process, and what it has said."""
 
-    def __init__(self, process: Process, line: Line) -> None:
+    def __init__(self, process: Process, connection: SupervisorConnection) -> None:
         self.process = process
-        self.line = line
+        self.connection = connection
         self.counts: list[CountedSample] = []
         """What it had counted when it was last asked."""
         self.counted = asyncio.Event()
@@ -107,14 +107,14 @@ class ProcessSupervisor:
             return 1
         if self._stopping.is_set():  # its stop was asked for while it was started
             worker.process.terminate()
-        while (word := await worker.line.hear()) is not None:
+        while (word := await worker.connection.hear()) is not None:
             if word.kind == "started":
                 works.set()
                 self._log.info("a process works", number=number, pid=worker.process.pid)
             self._answer(worker, word)
         code = await worker.process.wait()
         del self._workers[number]
-        worker.line.close()
+        worker.connection.close()
         worker.counted.set()
         totals = [each for each in worker.counts if each.total]
         self._ended_counts = added(self._ended_counts, totals)
@@ -132,7 +132,7 @@ class ProcessSupervisor:
         except OSError:
             ours.close()
             raise
-        return WorkerProcess(process, await Line.over(ours))
+        return WorkerProcess(process, await SupervisorConnection.over(ours))
 
     def _answer(self, worker: WorkerProcess, word: Word) -> None:
         if word.kind in ("counted", "sum"):
@@ -145,14 +145,14 @@ class ProcessSupervisor:
 
     async def _say_sum(self, worker: WorkerProcess) -> None:
         others = [each for each in self._workers.values() if each is not worker]
-        worker.line.say("summed", await self._sum(others))
+        worker.connection.say("summed", await self._sum(others))
 
     async def _sum(self, workers: Iterable[WorkerProcess]) -> list[CountedSample]:
         """What these have counted, and those that ended. One that is silent counts as before."""
         asked = list(workers)
         for worker in asked:
             worker.counted.clear()
-            worker.line.say("count")
+            worker.connection.say("count")
         with suppress(TimeoutError):
             async with asyncio.timeout(COUNT_S):
                 for worker in asked:

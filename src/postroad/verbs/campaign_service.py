@@ -164,7 +164,7 @@ class CampaignService:
                 if block.slots_s and await pace.on_time(block.slots_s[0]):
                     return
                 if max(block.again_s, clock.steady_s()) > end_s:
-                    raise Overloaded(f"{queue.name} has no room: try again later")
+                    raise Overloaded(f"{queue.name} has no capacity now: try again later")
                 if not block.slots_s:
                     await clock.sleep(max(block.again_s - clock.steady_s(), 0.002))
             raise asking.error

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from postroad import ClientTls, OAuthClient, Postroad, Settings
 from postroad.model.errors import BadSetting, BadUrl
 from tests.cli.running import data
-from tests.ways.authority import Authority
-from tests.ways.proxy import Proxy, proxying
-from tests.ways.servers import Stand, TokenServer, serving, tls_server
-from tests.ways.test_access import held
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.authority import Authority
+from tests.webhook_requests.proxy import Proxy, proxying
+from tests.webhook_requests.servers import Stand, TokenServer, serving, tls_server
+from tests.webhook_requests.test_access import held
 
 MakeRoad = Callable[..., Postroad]
 

@@ -47,7 +47,7 @@ class MailWorld(Struct, frozen=True):
     port: int = 25
 
 
-class RelayWay:
+class RelayRoute:
     """All mail goes to one server."""
 
     def __init__(self, relay: MailRelay, guard: Guard, tenant: str) -> None:
@@ -81,7 +81,7 @@ class RelayWay:
         )
 
 
-class DirectWay:
+class DirectRoute:
     """Mail goes to the servers that its domain names."""
 
     def __init__(self, relay: MailRelay, world: MailWorld, tenant: str) -> None:
