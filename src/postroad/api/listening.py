@@ -29,7 +29,7 @@ CHANCE: Final = system_chance()
 """A request that comes in more small pieces than so many is read on after half a rest to one and a
 half: hundreds that drip at the same moment are 500 reads of 27 µs in one turn (decision 045)."""
 STALL_S: Final = 30.0
-"""So long a client may read nothing of an answer."""
+"""How long a client may read nothing of an answer."""
 LINGER_S: Final = 2.0
 LINGER_BYTES_MAX: Final = 64 << 20
 """What still comes after the last answer is thrown away for so long: closed at once, a connection

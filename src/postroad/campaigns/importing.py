@@ -47,8 +47,8 @@ class Imported(Struct, frozen=True):
     columns: tuple[str, ...]
     resumed_at_line: int
     suppressed: int = 0
-    """Of the lines that this call has read: those who are on a suppression list, and will not be
-    sent to."""
+    """Recipients among the lines of this call who are on a suppression list and will not be sent
+    to."""
     suppressed_lines: tuple[SuppressedRecipient, ...] = ()
     """The first hundred of them, each with its line."""
 

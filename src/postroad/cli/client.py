@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 60.0
 STARTING_S: Final = 5.0
-"""So long a command waits for a process that holds the file and has no window yet."""
+"""How long a command waits for a process that holds the file and has no window yet."""
 STARTING_PAUSE_S: Final = 0.1
 UPLOAD_S: Final = 1_800.0
 DOUBT: Final = (

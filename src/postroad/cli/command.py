@@ -70,13 +70,13 @@ class BareInvocation:
 
 
 class LocalInvocation(BareInvocation):
-    """Of a command that needs no road."""
+    """A run of a command that needs no road."""
 
     OPTIONS: ClassVar[Names] = OUTPUT
 
 
 class ServerInvocation(BareInvocation):
-    """Of a command that runs until stopped."""
+    """A run of a command that serves until it is stopped."""
 
     OPTIONS: ClassVar[Names] = SETTING
 
@@ -97,19 +97,19 @@ class ServerInvocation(BareInvocation):
 
 
 class SettingsInvocation(ServerInvocation):
-    """Of a command that reads the settings and asks no server."""
+    """A run of a command that reads the settings and asks no server."""
 
     OPTIONS: ClassVar[Names] = (*OUTPUT, *SETTING)
 
 
 class SettingsListing(SettingsInvocation):
-    """Of one that prints them as rows."""
+    """A run of a command that prints settings as rows."""
 
     OPTIONS: ClassVar[Names] = (*OUTPUT, *ROWS, *SETTING)
 
 
 class Invocation(SettingsInvocation):
-    """Of a command that makes requests to the road that its options name."""
+    """A run of a command that makes requests to the road that its options name."""
 
     OPTIONS: ClassVar[Names] = (*OUTPUT, *SETTING, *REQUEST)
 
@@ -143,13 +143,13 @@ class Invocation(SettingsInvocation):
 
 
 class ExportInvocation(Invocation):
-    """Of a command that makes requests and writes JSON in any case."""
+    """A run of a command that makes requests and always writes JSON."""
 
     OPTIONS: ClassVar[Names] = (*SETTING, *REQUEST)
 
 
 class Listing(Invocation):
-    """Of a command that makes requests and prints rows, which have a form for programs."""
+    """A run of a command that makes requests and prints rows, which have a form for programs."""
 
     OPTIONS: ClassVar[Names] = (*Invocation.OPTIONS, *ROWS)
 

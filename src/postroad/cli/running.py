@@ -44,11 +44,11 @@ from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
 MIDDLE_AFTER: Final = 3
-"""So many runs of the collector through what is young go before one through what is not quite
-(usual: 10): as much is looked through, but a third at a time. It was up to 5 ms."""
+"""How many collections of young objects come before one of the middle generation (usual: 10): as
+much is searched, but a third at a time. It took up to 5 ms."""
 FULL_AFTER: Final = 334
-"""So many of those go before a full one (usual: 10). With thousands of new lanes one came every
-1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
+"""How many of those come before a full collection (usual: 10). With thousands of new lanes one came
+every 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
 class ServerRole(Struct, frozen=True):

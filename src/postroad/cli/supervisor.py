@@ -21,9 +21,9 @@ LONGEST_WAIT_S: Final = 60.0
 STEADY_S: Final = 60.0
 """One that ran so long has not failed at its start."""
 COUNT_S: Final = 2.0
-"""So long a sum of metrics waits for the processes."""
+"""How long a sum of metrics waits for the processes."""
 KILL_AFTER_S: Final = 20.0
-"""So long after its drain a process that has not ended is killed."""
+"""How long after its drain a process that has not ended is killed."""
 STOPPED_CODES: Final = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
 """How a stopped process ends: by the signal itself while it loads and has nothing in hand."""
 

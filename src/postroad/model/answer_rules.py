@@ -39,7 +39,7 @@ class AnswerRule(Struct, frozen=True, forbid_unknown_fields=True):
     lanes: str
     do: RuleAction
     status: str = ""
-    """Of HTTP or SMTP, with ? for a digit: `421`, `4??`."""
+    """A status of HTTP or SMTP, with ? for a digit: `421`, `4??`."""
     code: str = ""
     """An enhanced code or a provider's number, with * and ?: `4.7.*`."""
     text: str = ""

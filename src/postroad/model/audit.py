@@ -10,7 +10,7 @@ from postroad.model.foreign import clean
 from postroad.model.states import NEVER
 
 CHARACTERS_MAX: Final = 200
-"""Of each text in a line."""
+"""Maximum length of each text in a line."""
 
 
 class AuditOutcome(StrEnum):

@@ -17,7 +17,7 @@ UNSEALED: Final = ""
 """The key's name of a value that is stored as it is: a road without keys."""
 
 Draw = Callable[[int], bytes]
-"""So many random bytes."""
+"""Returns as many random bytes as it is asked for."""
 
 
 class KeyRing:

@@ -165,16 +165,16 @@ class ListedMessage(Struct, frozen=True, gc=False):
     because: str
     """What holds it; never empty when it is held."""
     reason: DeadReason | None
-    """Of a dead one."""
+    """Why a dead message died."""
     level: int
     attempts: int
     order_key: str
     accepted_at_ms: int
     due_ms: int | None
-    """Of an unfinished one."""
+    """When an unfinished message is due."""
     finished_at_ms: int | None
     error: str
-    """Of the last try that failed."""
+    """The error of the last try that failed."""
     recipient: str = ""
     """Whom the message itself names."""
 

@@ -117,7 +117,8 @@ class Ask(Struct, frozen=True):
     name: str
     starts: int
     cost: int = 0
-    """Of each start; 0 is what the limit says. One above that is never granted."""
+    """What each start costs; 0 is what the limit says. A start that costs more than the limit has
+    is never granted."""
     gap_us: int = 0
     """How much less well than allowed for the asker knows the store's clock: so long after its
     last start the next one's slot lies at the soonest."""

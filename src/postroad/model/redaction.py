@@ -22,7 +22,7 @@ TELLING_CHARACTERS: Final = 4
 HEAD_CHARACTERS: Final = 32
 """Where so much of a value is told, it is hidden without comparing the rest at each place."""
 VALUES_MAX: Final = 100
-"""Of a body with more hidden values, nothing that was said about it is shown."""
+"""Maximum hidden values of a body. If it has more, nothing that was said about it is shown."""
 ANY_BYTES: Final = "surrogateescape"
 DECODE: Final = msgspec.json.Decoder().decode
 ENCODE: Final = msgspec.json.Encoder().encode

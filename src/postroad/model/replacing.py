@@ -18,7 +18,7 @@ UNIQUE: Final = "\x01unique:"
 MARGIN_MS: Final = 200
 """A message that is due so soon counts as started: its lane's owner may be reading it."""
 KEPT_MS: Final = 86_400_000
-"""So long after its time the key of a replaced message is forgotten."""
+"""How long after its time the key of a replaced message is remembered."""
 
 
 def shaped(draft: Draft, key: object, at_most: object, unique_for: object) -> Draft:

@@ -58,7 +58,7 @@ class Hook(Struct, frozen=True):
     timeout_ms: int = 0
     names: HeaderNames = HeaderNames()
     url: str = ""
-    """Of an endpoint, whose queue is not named by its URL."""
+    """The URL of an endpoint, whose queue is not named by it."""
     shape: Shape = "plain"
     transform: str = ""
     """The name of a function that the operator registered."""

@@ -8,7 +8,7 @@ from postroad.ports.clock import Clock, Timer
 
 WINDOW_S: Final = 10.0
 FULL: Final = 5
-"""So many of a kind are told in full within that time."""
+"""How many of a kind are told in full within that time."""
 KINDS_MAX: Final = 256
 """Kinds that are told apart at a time: strangers may choose part of what tells them apart."""
 FIRSTS_MAX: Final = 1_000

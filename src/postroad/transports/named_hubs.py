@@ -21,7 +21,7 @@ class HubPlace(Protocol):
 
     url: str
     own: bool
-    """It serves this road's own mailboxes."""
+    """Whether the hub serves this road's own mailboxes."""
 
     def admits(self, tenant: str) -> bool:
         """Whether this tenant may send there."""

@@ -33,7 +33,7 @@ class Allowance:
 
     def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int, log: Log) -> None:
         self.body_bytes_max = body_bytes_max
-        """Of one message."""
+        """Maximum size of one message's body."""
         self._store = store
         self._limits = limits
         self._known: dict[tuple[CountedKind, str], tuple[float, int, int]] = {}

@@ -308,7 +308,7 @@ def _paused(row: Timetabled, _now_ms: int) -> Timetabled:
 
 
 def _resumed(row: Timetabled, now_ms: int) -> Timetabled:
-    """It goes on from now: what came meanwhile counts as decided."""
+    """Resume from now; ticks missed meanwhile are skipped."""
     if not row.plan.paused:
         return row
     decided_ms = max(row.plan.decided_ms, now_ms)

@@ -12,7 +12,8 @@ from postroad.stores.postgres.base import StoreAnswer, decoder
 
 
 class Replacing(StoreAnswer, frozen=True):
-    """Of each message that is stored: what became of the earlier one, when the first was sent."""
+    """What became of the earlier message, for each one that is stored, and when the first was
+    sent."""
 
     said: list[tuple[int, str, int]] = field(default_factory=list)
 

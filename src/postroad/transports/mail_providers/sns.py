@@ -41,7 +41,7 @@ URL_MAX: Final = 1_000
 KEPT_MAX: Final = 8
 KEPT_S: Final = 86_400.0
 AGAIN_S: Final = 10.0
-"""So long a certificate is not asked for again that could not be had."""
+"""How long a certificate that could not be fetched is not asked for again."""
 Get = Callable[[str], Awaitable[bytes]]
 """Gets a file from a vetted address over HTTPS. Raises OSError and what the guard raises."""
 

@@ -18,7 +18,7 @@ from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Unresolved
 
 ADDRESSES_MAX: Final = 4
-"""Of one server that are tried."""
+"""Maximum addresses of one server that are tried."""
 AGAIN_S: Final = 60.0
 KNOWN_MAX: Final = 1_000
 
