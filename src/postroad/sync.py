@@ -84,7 +84,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Face(ABC):
-    """All verbs of a road, for whoever knows how to wait for one."""
+    """All verbs of a road, for a caller that knows how to wait for one."""
 
     def __init__(self, road: app.Postroad) -> None:
         self._target = road

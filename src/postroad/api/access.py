@@ -31,8 +31,8 @@ USER_HEADER: Final = "postroad-user"
 NOT_KNOWN: Final = "this access token is not known: mistyped, revoked or out of date"
 LOCAL: Final = "local"
 WINDOW: Final = "window"
-"""The actors in the audit log: a command that opened the store itself, and whoever asks over the
-road's window."""
+"""The actors in the audit log: a command that opened the store itself, and a process that asks over
+the road's window."""
 
 
 class Access:

@@ -1,4 +1,4 @@
-"""Writes the audit log: one line for each change that is asked for over this API, by whoever."""
+"""Writes the audit log: one line for each change that somebody asks for over this API."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Mapping

@@ -97,7 +97,7 @@ class StrictProtocol(HttpToolsProtocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release the connection, and whoever waits for the rest of its body."""
+        """Release the connection, and those who wait for the rest of its body."""
         self._connections.forget(self)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)

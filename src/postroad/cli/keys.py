@@ -31,7 +31,7 @@ def new(
 
 
 def rotate(call: Invocation) -> None:
-    """Encrypt all secrets anew with the first key. A running server reads its keys again first.
+    """Encrypt all secrets again with the first key. A running server reads its keys again first.
     This can be stopped and run again."""
     said = call.ask("POST", "/v1/keys:rotate")
     call.reply(said, f"encrypted with {said['key']}: {said['sealed']}")

@@ -1,4 +1,4 @@
-"""`--processes N`: a supervisor that starts worker processes, watches them, starts those anew that
+"""`--processes N`: a supervisor that starts worker processes, watches them, restarts those that
 end, and drains all of them when it is stopped. It opens no road and asks the store nothing."""
 
 import asyncio
@@ -78,7 +78,7 @@ class ProcessSupervisor:
         self._first_works.set()  # or never
 
     async def _keep(self, number: int, works: asyncio.Event) -> None:
-        """Start a process, and start it anew when it ends."""
+        """Start a process, and restart it when it ends."""
         wait_s = FIRST_WAIT_S
         while not self._stopping.is_set():
             begun_s = self._clock.steady_s()

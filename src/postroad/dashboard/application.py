@@ -45,7 +45,7 @@ YEAR_S: Final = 31_536_000
 REGION: Final = "postroad-region"
 """A script asks for some regions of a page, by their names."""
 FETCH: Final = "postroad-fetch"
-"""A script sends a form, and shows what came of it itself."""
+"""A script sends the form and shows the answer itself."""
 NOTICE_S: Final = 20
 FOREVER: Final = {"cache-control": "public, max-age=31536000, immutable"}
 

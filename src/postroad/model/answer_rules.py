@@ -53,7 +53,7 @@ class AnswerRule(Struct, frozen=True, forbid_unknown_fields=True):
     count: int = 1
     within_s: float = 3_600.0
     note: str = ""
-    """Why, for whoever reads it."""
+    """Why it exists, for its readers."""
     tenant: str = ""
     """Whose rule it is: a tenant's, `*` for every tenant, or `shipped`."""
 

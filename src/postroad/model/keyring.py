@@ -72,8 +72,8 @@ class KeyRing:
 
     def open(self, key: str, sealed: bytes, place: str, *, plain: bool = False) -> bytes:
         """Open a value that was sealed with a key at a place. A value that is not sealed is refused
-        where there are keys, since whoever can write to the store could have put it there. `plain`
-        accepts it, because it is about to be sealed."""
+        where there are keys, since anybody who can write to the store could have put it there.
+        `plain` accepts it, because it is about to be sealed."""
         if key == UNSEALED:
             if self._keys and not plain:
                 raise BadKey(

@@ -88,7 +88,7 @@ class Peek(Struct, frozen=True):
 
 
 class Get(Struct, frozen=True):
-    """Reads the oldest message of one mailbox, for whoever may receive it."""
+    """Reads the oldest message of one mailbox, for a client that may receive it."""
 
     name: str
     token: bytes

@@ -29,7 +29,8 @@ BUCKETS: Final = 60
 WAITS_US: Final = 500_000
 """One who was refused and does not ask again by then does not wait any more."""
 PRESENT_US: Final = 2_000_000
-"""One who neither asked nor was told to wait for so long begins anew, level with the others."""
+"""A process that neither asked nor was told to wait for so long begins again, level with the
+others."""
 TURN_US: Final = 20_000
 NEVER_US: Final = 1 << 62
 STEP_US: Final = 60_000

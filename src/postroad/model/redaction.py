@@ -91,8 +91,8 @@ class Redaction:
         return text
 
     def outcome(self, name: str, body: bytes, outcome: Outcome) -> Outcome:
-        """What came of a try, without the hidden fields of its body: receivers repeat what they
-        were sent."""
+        """Return the outcome of a try, without the hidden fields of its body: receivers repeat what
+        they were sent."""
         if not self.hides(name):
             return outcome
         seen = outcome.details

@@ -99,7 +99,7 @@ class HookEntry(Struct, frozen=True):
 
 
 class AttemptFacts(Try, frozen=True):
-    """One try of a webhook: when it was, where it went, and what came of it."""
+    """One try of a webhook: when it was, where it went, and how it ended."""
 
     answered_ms: int
     address: str

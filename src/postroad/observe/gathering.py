@@ -18,7 +18,7 @@ Tell = Callable[..., None]
 
 
 class _Kind:
-    """What came of one kind since its window began."""
+    """The lines of one kind since its window began."""
 
     def __init__(self, tell: Tell, event: str, alike: Mapping[str, object]) -> None:
         self.tell = tell

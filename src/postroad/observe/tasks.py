@@ -11,7 +11,7 @@ Broke = Callable[[BaseException], None]
 
 class Tasks:
     """Runs tasks that must not fail unnoticed. A failure is logged with its traceback, and reported
-    to whoever runs the process, who ends it."""
+    to the owner of the process, who ends it."""
 
     def __init__(self, log: Log, broke: Broke | None = None) -> None:
         self.log = log

@@ -22,7 +22,7 @@ seconds: while the machine sleeps, or both processes are frozen, none pass."""
 DEBUGGERS = ("/bdb.py", "/pdb.py", "/pydevd", "/debugpy/")
 STACK_BYTES_MAX = 64 << 10
 REPORT_S = 2.0
-"""How long a report may take: whoever reads it may be what the server waits for."""
+"""How long a report may take: its reader may be what the server waits for."""
 END_FIRST = getattr(signal, "SIGRTMAX", signal.SIGKILL)
 """What ends a server that is the first process of its container, which SIGKILL from inside does
 not."""

@@ -8,9 +8,10 @@ LEAVE: Final = -1
 """In place of a message to be cancelled: the lane itself is wanted, and given back. A number below
 it is that of a message whose running try is to be stopped, too, with its sign changed."""
 READERS: Final = 0
-"""In place of an owner: whoever waits to read a lane that nobody sends from."""
+"""In place of an owner: a process that waits to read a lane that nobody sends from."""
 WAITERS: Final = -1
-"""In place of an owner: whoever waits for the end of a batch, which is in place of the lane."""
+"""In place of an owner: a process that waits for the end of a batch, which is in place of the
+lane."""
 
 
 class Listener(Protocol):

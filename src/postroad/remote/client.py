@@ -207,7 +207,7 @@ class RemoteClient:
         return problem
 
     def _told(self, error: Exception, asked: ApiRequest) -> Exception:
-        """The error for whoever asked."""
+        """Return the error for the caller."""
         if not isinstance(error, Fault):
             return error
         doubt = DOUBT if error.sent and asked.method != "GET" else ""

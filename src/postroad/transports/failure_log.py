@@ -22,7 +22,7 @@ class FailureLog:
         self._gathering = EventGathering(clock)
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown."""
+        """Return the outcome of a try, without the fields of its body that are not shown."""
         return self._redaction.outcome(queue, message.body, outcome)
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:

@@ -144,7 +144,7 @@ class Failures(Protocol):
         """Log a handler that was cut at its timeout."""
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown."""
+        """Return the outcome of a try, without the fields of its body that are not shown."""
 
 
 class HandlerSession:

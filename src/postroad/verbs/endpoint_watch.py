@@ -46,7 +46,8 @@ class EndpointWatch:
         self._unwritten: list[EndpointHour] = []
         self._writing: asyncio.Task[None] | None = None
         self._unjudged: set[int] = set()
-        """Queues whose counts are written: whoever is stopped in between judges them at its end."""
+        """Queues whose counts are written and not judged yet: a watch that is stopped in between
+        judges them at its end."""
         self._look_at_s = 0.0
         self._rules: dict[str, EndpointRules] = {}
         self._dead = DeadNotices(store.clock, turns, self._rules_of)

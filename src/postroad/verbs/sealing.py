@@ -31,7 +31,7 @@ class Seals(Protocol):
 
 
 class Rotated(Struct, frozen=True):
-    """How many secrets were encrypted anew, with which key."""
+    """How many secrets were encrypted again, with which key."""
 
     key: str
     sealed: int

@@ -1,4 +1,4 @@
-"""Webhooks: how they are called, and what came of each try. Secrets go in and never out."""
+"""Webhooks: how they are called, and the result of each try. Secrets go in and never out."""
 
 from typing import Annotated, Any, Final
 

@@ -30,7 +30,7 @@ ANYWHERE: Final = "*"
 """Who may embed a page that only says that its link has ended: it shows and does nothing."""
 
 REFUSALS: Final = {kind(BadUrl): "url_bad", kind(NoBody): "again_none"}
-"""The texts of those whose own sentences are for whoever runs the server."""
+"""The texts of problems whose own sentences are for the operator."""
 
 
 class Portal:

@@ -78,13 +78,13 @@ def from_amazon(url: str) -> bool:
 
 
 def is_certificate(url: str) -> bool:
-    """Whether an address is that of a certificate there: SNS answers other requests with texts of
-    whoever asks."""
+    """Whether an address is that of a certificate there: SNS answers other requests with texts that
+    strangers chose."""
     return from_amazon(url) and CERTIFICATE.fullmatch(url.partition("/")[2]) is not None
 
 
 class SnsTrust:
-    """Checks signatures. Certificates are kept; few are fetched, whoever asks."""
+    """Checks signatures. Certificates are kept, and few are fetched, however many requests come."""
 
     def __init__(self, get: Get, clock: Clock) -> None:
         self._get = get

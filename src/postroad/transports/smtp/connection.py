@@ -174,7 +174,7 @@ class SmtpConnection(asyncio.Protocol):
         self._transport.abort()
 
     def _end(self, fault: Fault) -> None:
-        """The dialogue has ended; whoever waits is told."""
+        """End the dialogue, and tell those who wait."""
         if self._fault is not None:
             return
         self._fault = fault
