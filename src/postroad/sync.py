@@ -233,7 +233,7 @@ class Postroad(Face):
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
-        # Threads that still wait for a verb are told, not left waiting.
+        # Threads that still wait for a verb get an error.
         asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -231,7 +231,7 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
 
 
 def _given(body: Struct) -> dict[str, Any]:
-    """What a body says: what is as it would be without a word is not given."""
+    """Return the fields that differ from their defaults."""
     values = {each.name: (getattr(body, each.name), each.default) for each in structs.fields(body)}
     return {name: value for name, (value, default) in values.items() if value != default}
 

@@ -35,7 +35,7 @@ LINGER_BYTES_MAX: Final = 64 << 20
 """What still comes after the last answer is thrown away for so long: closed at once, a connection
 is reset, and the answer lost with it."""
 REFUSALS: Final = {
-    400: ("bad-request", "The request is not HTTP/1.1, or its body is cut off. Send it anew."),
+    400: ("bad-request", "The request is not HTTP/1.1, or its body is cut off. Send it again."),
     408: ("request-timeout", "The request did not come in time. Send it again."),
     431: ("head-too-large", "The head of the request has too many or too long headers."),
     503: ("overloaded", "The server has too many connections. Try again later."),

@@ -170,7 +170,7 @@ class BounceListener:
     async def _store(self, connection: BounceConnection, to: str, raw: bytes) -> None:
         try:
             async with asyncio.timeout(STORE_S):
-                _ = await self._take(raw, to)  # what came of it is in the store
+                _ = await self._take(raw, to)  # its result is in the store
         except LOST as error:
             self._log.store_failed("take a bounce", error)
             connection.answered(AWAY)

@@ -57,7 +57,7 @@ class LaneBlock:
 
     @property
     def away_long(self) -> bool:
-        """Whether a site has been away for so long that its recipients are told so."""
+        """Whether a site has been away for so long that its recipients are to hear of it."""
         return self._shared is None and self._away_blocks >= AWAY_LONG
 
     @property

@@ -27,7 +27,7 @@ def new(
     key = new_key(name, secret_bytes)
     call.reply({"key": key}, key)
     if not call.json:
-        err().print("keep it secret: whoever has it can read what it encrypts")
+        err().print("keep it secret: with it one can read what it encrypts")
 
 
 def rotate(call: Invocation) -> None:

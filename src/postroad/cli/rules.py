@@ -30,7 +30,7 @@ class RuleFlags(SharedOptions, frozen=True):
     reason: Annotated[str, Option(help="For suppress: hard_bounce, unsubscribed, …")] = ""
     count: Annotated[int, Option(help="How many such answers a lane has to give first.")] = 1
     within: Annotated[timedelta, Option(help="In this time.")] = timedelta(hours=1)
-    note: Annotated[str, Option(help="Why, for whoever reads it.")] = ""
+    note: Annotated[str, Option(help="Why it exists, for its readers.")] = ""
 
 
 def add(app: Group) -> None:

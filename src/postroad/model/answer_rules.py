@@ -117,7 +117,7 @@ def ruled(outcome: Outcome, rule: AnswerRule) -> Outcome:
     lasts_ms = round(rule.lasts_s * 1000)
     ruling = Ruling(rule.name, rule.do, lasts_ms, rule.rate)
     kind = KINDS.get(rule.do, outcome.kind)
-    # Whoever asks why something waits or died is told, unless the answer alone would have done it.
+    # The explanation of what waits or died names it, unless the answer alone would have done it.
     plain = kind is outcome.kind is Kind.rejected
     error = outcome.error if plain else f"{outcome.error} [rule {rule.name}]"
     outcome = replace(outcome, error=error, ruling=ruling)

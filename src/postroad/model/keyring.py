@@ -78,7 +78,7 @@ class KeyRing:
             if self._keys and not plain:
                 raise BadKey(
                     "a secret is stored unsealed, though this road has keys: if it is from before "
-                    "that, run `postroad keys rotate`; otherwise delete it, and set it anew"
+                    "that, run `postroad keys rotate`; otherwise delete it, and set it again"
                 )
             return sealed
         self.check(key)

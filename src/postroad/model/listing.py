@@ -199,8 +199,8 @@ class MessagePage(Struct, frozen=True):
 
 
 def gather(rows: Iterable[ListRow], bounds: Iterable[int], request: ListRequest) -> FoundRows:
-    """Put what several shelves gave in order. Each gave its first `limit` rows, so behind the last
-    one of a full shelf, or behind a bound, others may be missing."""
+    """Merge the sorted rows of several sources. Each gave its first `limit` rows, so behind the
+    last row of a full source, or behind a bound, others may be missing."""
     newest, limit = request.newest, request.limit
     by_shelf: dict[Shelf, dict[int, ListRow]] = {}
     for row in rows:

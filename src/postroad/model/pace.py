@@ -14,8 +14,7 @@ from postroad.model.texts import RATE_MAX, checked
 GRACE_US: Final = 40_000
 """A slot that could not be used is void so long after its time."""
 SPREAD_US: Final = 40_000
-"""How much longer one start may take to the provider's door than another one: half of it for not
-knowing the store's clock exactly, half for the way there."""
+"""How much the network delay of two starts may differ, half of it for clock error."""
 LATE_US: Final = GRACE_US + SPREAD_US
 BLOCK_US: Final = 250_000
 """One reservation holds the slots of so long, and at least one."""

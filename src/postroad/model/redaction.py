@@ -20,7 +20,7 @@ POINTER_MAX: Final = 500
 TELLING_CHARACTERS: Final = 4
 """Shorter values are in many texts by chance."""
 HEAD_CHARACTERS: Final = 32
-"""Where so much of a value is told, it is hidden without comparing the rest at each place."""
+"""Where so much of a value is shown, it is hidden without comparing the rest at each place."""
 VALUES_MAX: Final = 100
 """Maximum hidden values of a body. If it has more, nothing that was said about it is shown."""
 ANY_BYTES: Final = "surrogateescape"

@@ -34,7 +34,7 @@ def _replacing(draft: Draft, key: object, at_most: object) -> Draft:
     if not isinstance(key, str) or not key:
         raise BadInput(f"replace={key!r:.100}: give a text, the same for those that replace it")
     if draft.key:
-        raise BadInput("give key= or replace=, not both: replacing makes a message anew")
+        raise BadInput("give key= or replace=, not both: replacing makes a new message")
     if draft.order_group:
         raise BadInput("an ordered message is not replaced: it would lose its place")
     _ = checked("key", key)  # whether stores take it

@@ -152,7 +152,7 @@ class OwnHandler(logging.Handler):
 
 
 def has_handlers(logger: logging.Logger) -> bool:
-    """Whether the program has a handler, not ours, that gets what this logger is told."""
+    """Whether the program has a handler, not ours, that gets what this logger logs."""
     found: logging.Logger | None = logger
     while found is not None:
         if any(not isinstance(each, OwnHandler | logging.NullHandler) for each in found.handlers):

@@ -27,7 +27,7 @@ class Tasks:
         return task
 
     def tell(self, broke: Broke | None) -> None:
-        """Set who is told of failures, also of one that has happened before."""
+        """Set the callback of failures, which gets also one that has happened before."""
         self._broke = broke
         if broke is not None and self.error is not None:
             broke(self.error)

@@ -97,7 +97,7 @@ def watch(pid: int, stuck_after_s: float, dump: int, form: str) -> None:
             told.start()
             told.join(REPORT_S)
             end(pid)
-            told.join(REPORT_S)  # whoever reads it may do so now
+            told.join(REPORT_S)  # its reader may read it now
             os._exit(0)
 
 

@@ -67,7 +67,7 @@ class Node:
     async def die(self) -> None:
         """Crash at this line of the node's own code; after `crash` it runs on to its next await."""
         self.crash()
-        _ = await self._loop.create_future()  # never done: whoever waits is cancelled
+        _ = await self._loop.create_future()  # never done: waiters are cancelled
 
     def pause(self, seconds: float) -> None:
         """Hold back all callbacks of this node, as SIGSTOP does; those due meanwhile run late."""

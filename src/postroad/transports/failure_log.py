@@ -13,8 +13,8 @@ from postroad.ports.log import Log
 
 
 class FailureLog:
-    """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is told every
-    ten seconds, then how many came like it. Every try's error is with its message."""
+    """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is logged
+    every ten seconds, then how many came like it. Every try's error is with its message."""
 
     def __init__(self, log: Log, clock: Clock, redaction: Redaction | None = None) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""Receipts: what a sender is told about a message that is stored."""
+"""Receipts: what a sender gets for a message that is stored."""
 
 from collections.abc import Sequence
 from copy import copy

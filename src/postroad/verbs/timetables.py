@@ -232,7 +232,7 @@ class TimetableVerbs:
             except QueueGone:
                 return False
             except StoreError:
-                raise  # nothing is changed: whoever asked can ask again
+                raise  # nothing is changed: the caller can ask again
             except PostroadError as error:  # that may be why it is changed
                 self._log.warning("ticks of the old plan are skipped", error=str(error))
                 if not sends:

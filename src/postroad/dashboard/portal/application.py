@@ -68,7 +68,7 @@ class Portal:
             return await self._inside(request, link_id, rest)
         except ProblemAnswer as error:
             return _refused(error.problem)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
+        except Exception as error:  # noqa: BLE001 - a fault of ours is answered without its trace
             if not isinstance(error, PostroadError):
                 self._api.log_fault(request, error)
             return _refused(problem(error))

@@ -57,8 +57,8 @@ class ReplacingBatch:
         ]
 
     def answers(self, stored: Sequence[Draft], answers: Sequence[Accepted]) -> list[Accepted]:
-        """The answer to each draft: the first with a key is told of the stored one before it, the
-        others replaced one of their own batch."""
+        """The answer to each draft: the first with a key names the stored one before it, the others
+        replaced one of their own batch."""
         of = {draft.id: answer for draft, answer in zip(stored, answers, strict=True)}
         seen: set[tuple[int, str]] = set()
         told: list[Accepted] = []

@@ -115,7 +115,7 @@ class SmtpChannel:
         system = parts.resolve or SystemResolver()
         tenants = WebhookRules(allow=settings.allow, deny=parts.deny)
         self._guard = Guard(tenants, system, "mail")
-        # Settings may name a relay wherever it is: whoever writes them runs this machine.
+        # Settings may name a relay wherever it is: their author runs this machine.
         self._trusting = Guard(WebhookRules(allow=ANYWHERE), system, "mail")
         self._provider = ProviderReports(parts.get, parts.clock)
         self._world = MailWorld(
