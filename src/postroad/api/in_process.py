@@ -23,7 +23,7 @@ async def ask(
 ) -> ApiAnswer:
     """Send one request. With `heard` a good answer is given to it in pieces as they come, and is
     not kept; `begin` is called before the first. With `sent` the content goes in pieces. `client`
-    is who asks, if it is not this process itself."""
+    is the caller, if it is not this process itself."""
     given = {"content-type": "application/json", "host": "inside", **asked.headers}
     scope: dict[str, Any] = {
         "type": "http",

@@ -42,7 +42,7 @@ def file_name(given: str, otherwise: str = "recipients.csv") -> str:
 
 class UploadCapacity:
     """Bounds the bytes of all files that are on the disk at the same time, until they are imported.
-    One tenant may have half of the room."""
+    One tenant may have half of them."""
 
     def __init__(self, most: int = UPLOADS_BYTES_MAX) -> None:
         self._most = most

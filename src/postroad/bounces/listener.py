@@ -1,5 +1,5 @@
-"""Listens for bounces and complaints. Whoever it is may connect, and nothing is read of them but a
-few commands until they name a return path that this road has signed."""
+"""Listens for bounces and complaints. Anybody may connect, and nothing is read of them but a few
+commands until they name a return path that this road has signed."""
 
 import asyncio
 from collections import Counter

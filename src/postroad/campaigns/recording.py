@@ -20,7 +20,7 @@ RECORD: Final = "record results of campaigns"
 BATCH_MAX: Final = 1_000
 UNSTORABLE: Final = "unstorable"
 Written = Callable[[CallResult], None]
-"""Is told when a result stands in the store."""
+"""Called when a result is in the store."""
 
 
 def _nobody(_result: CallResult) -> None:

@@ -23,8 +23,8 @@ class ProblemAnswer(Exception):
 
 
 class PageApi:
-    """Asks the API as the person who asks for a page: with the same rights, and the same lines in
-    the audit log."""
+    """Asks the API as the person at the page: with the same rights, and the same lines in the audit
+    log."""
 
     def __init__(self, app: Application, request: Request) -> None:
         self._app = app

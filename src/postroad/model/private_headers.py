@@ -16,7 +16,7 @@ from postroad.model.keyring import UNSEALED, KeyRing
 SEALED: Final = frozenset(
     ("api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token")
 )
-"""Headers that say who asks: with one of them a stranger could ask in the sender's name."""
+"""Headers that identify the sender: with one of them a stranger could ask in the sender's name."""
 SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token")
 """Names of headers that are not shown; more than are sealed, since hiding costs nothing."""
 HIDDEN: Final = "…"

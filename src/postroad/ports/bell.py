@@ -51,8 +51,8 @@ class Bell(Protocol):
         """Send no more wake-ups to this owner."""
 
     def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set, while this is open, when the message may have ended. What expires
-        or is erased is not told of."""
+        """An event that is set, while this is open, when the message may have ended. It is not set
+        for what expires or is erased."""
 
     def want(self, number: int) -> None:
         """Ask those who may end the message, in whichever process, to ring for it."""

@@ -142,7 +142,7 @@ class CampaignService:
                 await task
 
     async def _reopen(self) -> None:
-        """The settings may have been mended since a server refused what they say."""
+        """The settings may have been repaired since a server refused what they say."""
         try:
             for name in self._defaults:
                 await open_refused(self.store, self._road, name, name)

@@ -97,8 +97,8 @@ class EndpointWatch:
     async def _write(self, store: EventStore, hours: Sequence[EndpointHour]) -> None:
         self._unwritten += hours
         while self._unwritten or self._writing:
-            # Whoever is cancelled here leaves it at work: what is given back meanwhile would be
-            # counted twice.
+            # A watch that is cancelled here leaves it at work: else what is given back meanwhile
+            # would be counted twice.
             self._writing = self._writing or asyncio.ensure_future(self._count(store))
             await asyncio.shield(self._writing)
             await self._judge_all(store)
