@@ -316,9 +316,9 @@ class Postroad:
         tenant: str = DEFAULT_TENANT,
         wait: Duration = 40.0,
     ) -> Cancelled:
-        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
-        many seconds to wait for the process that may be sending it. With `running` a job that
-        runs is stopped: the answer says what came of it."""
+        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how many
+        seconds to wait for the process that may be sending it. With `running` a job that runs is
+        stopped: the answer says how that ended."""
         return await self._controls.cancel(id, tenant, wait, running)
 
     async def cancel_all(

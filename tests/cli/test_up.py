@@ -182,6 +182,18 @@ def test_a_link_to_pages_says_when_nobody_serves_them(folder: Path) -> None:
     assert not any("`postroad up`" in each.stderr for each in served)
 
 
+def test_what_a_program_gives_in_python_holds_for_its_server(folder: Path) -> None:
+    tasks = (
+        (folder / "tasks.py")
+        .read_text()
+        .replace("Postroad()", "Postroad(settings=Settings(tenants=TenantLimits(queues_max=1)))")
+    )
+    head = "from postroad import Settings, TenantLimits\n"
+    (folder / "tasks.py").write_text(head + tasks)
+    with running(folder, *UP):
+        assert data("tenant", "show", "default")["limits"]["queues_max"] == 1
+
+
 def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:
     with running(folder, *UP) as (_, door):
         port = door.url.rpartition(":")[2]

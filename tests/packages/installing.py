@@ -17,9 +17,23 @@ from scripts import release
 from tests.servers import free_port
 
 WAIT_S = 120.0
+SEEDED = ("pip", "setuptools")
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*==[^ \\]+)", re.MULTILINE)
 INSTALL = re.compile(r"^ *(pip install '?postroad(?:\[\w+\])?'?)(?: |$)", re.MULTILINE)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SIZES = """
+import json
+from importlib.metadata import distributions
+
+def sizes(left_out):
+    names = {each.metadata["Name"]: each.files for each in distributions()}
+    return {
+        name: sum(file.locate().stat().st_size for file in files if file.locate().is_file())
+        for name, files in names.items()
+        if name not in left_out
+    }
+
+"""
 TASKS = """
 from postroad import Postroad
 
@@ -69,6 +83,13 @@ class Stranger:
     def has(self, module: str) -> bool:
         code = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
         return self.types("python", "-c", code).strip() == "True"
+
+    def installed_bytes(self) -> dict[str, int]:
+        """The size of each distribution that was installed: its files, also those that pip
+        compiled. What every environment comes with does not count."""
+        code = f"{SIZES}print(json.dumps(sizes({SEEDED})))"
+        said: dict[str, int] = json.loads(self.types("python", "-c", code))
+        return said
 
     @contextmanager
     def runs(self, *words: str) -> Iterator[str]:

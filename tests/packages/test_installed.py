@@ -12,6 +12,7 @@ from tests.servers.rabbitmq import PrivateRabbit
 
 # Building and installing took 280 s on a machine with ten times the work that it has cores for.
 pytestmark = [pytest.mark.wide, pytest.mark.timeout(900)]
+DISTRIBUTIONS_MAX, BYTES_MAX = 12, 45_000_000
 EXTRAS = ("asyncpg", "uvicorn", "rich", "dns", "uvloop")
 
 
@@ -31,14 +32,27 @@ def everything(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Stranger
     return stranger
 
 
-def test_from_an_empty_folder_to_the_first_job_by_the_readme(dist: Path, tmp_path: Path) -> None:
-    stranger = Stranger(tmp_path, dist)
+@pytest.fixture(scope="module")
+def bare(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Stranger:
+    """Without extras, as README installs it, and with the first job done."""
+    stranger = Stranger(tmp_path_factory.mktemp("bare"), dist)
     said, took_s = first_job(stranger)
     assert re.fullmatch(r"msg_\w{13} is stored.*\ntry 1: welcome, Ada!\n", said)
     assert took_s > 0  # `make proof ITEM=first-job` holds it to a minute
-    assert [name for name in EXTRAS if stranger.has(name)] == []
-    assert "postroad 0." in stranger.types("postroad", "--version")
-    shown = stranger.types("postroad", "demo", "--plain", "--messages", "60", "--speed", "600")
+    return stranger
+
+
+def test_a_bare_installation_is_light(bare: Stranger) -> None:
+    assert [name for name in EXTRAS if bare.has(name)] == []
+    found = bare.installed_bytes()
+    assert "postroad" in found
+    assert len(found) <= DISTRIBUTIONS_MAX, found
+    assert sum(found.values()) <= BYTES_MAX, found
+
+
+def test_from_an_empty_folder_to_the_first_job_by_the_readme(bare: Stranger) -> None:
+    assert "postroad 0." in bare.types("postroad", "--version")
+    shown = bare.types("postroad", "demo", "--plain", "--messages", "60", "--speed", "600")
     assert re.search(r"demo: 60 accepted, \d+ delivered, \d+ dead, 0 lost", shown)
 
 

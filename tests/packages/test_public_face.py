@@ -20,7 +20,7 @@ def test_a_name_a_parameter_a_route_or_a_label_that_is_removed_is_told() -> None
         "http problem urn:postroad:problem:bad-input",
         "command postroad send --key",
         "metric postroad_messages state",
-        "setting limits.window",
+        "setting limits.drain_s",
         "table arrival.body",
     ):
         assert line in now

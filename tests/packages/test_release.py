@@ -16,7 +16,7 @@ from trove_classifiers import classifiers
 
 from scripts import release
 from scripts.sbom import bill, pins, shipped
-from tests.ways.node import programs
+from tests.webhook_requests.node import programs
 
 EPOCH = 1_700_000_000
 

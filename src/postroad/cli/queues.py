@@ -39,12 +39,14 @@ def queues(
 ) -> None:
     """List queues by name: how many messages wait, and what holds them back."""
     columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
-    call.page(
+    call.listed(
         "/v1/queues",
-        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (row["queue"], row["waiting"], row["held"], row["dead"], row["because"]),
         "no queues yet: a handler, or the first send to an address, makes one",
+        limit=limit,
+        after=after,
+        **_only(trouble=trouble),
     )
 
 
@@ -53,9 +55,8 @@ def lanes(
 ) -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
     columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
-    call.page(
+    call.listed(
         "/v1/lanes",
-        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (
             row["id"],
@@ -68,6 +69,9 @@ def lanes(
             row["because"],
         ),
         "no lanes yet: the first queue makes one",
+        limit=limit,
+        after=after,
+        **_only(trouble=trouble),
     )
 
 

@@ -316,7 +316,7 @@ class Engine:
             self._pump(worker)
 
     def _rest(self, worker: LaneWorker) -> None:
-        """Ask the store for what the lane lacks. No runner starts here: whoever makes something
+        """Ask the store for what the lane lacks. No runner starts here: what makes a message
         startable starts one."""
         if worker.stopped:
             self.owned.unsettled.set()  # it may have opened a session since

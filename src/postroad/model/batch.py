@@ -53,11 +53,12 @@ class BatchState(StrEnum):
     filling = "filling"
     """Its members are being stored."""
     waiting = "waiting"
-    """It follows another batch that has not ended."""
+    """The batch follows another one that has not ended."""
     open = "open"
     ended = "ended"
     skipped = "skipped"
-    """It was never sent: the batch before it took the other way, or its sender ended half-way."""
+    """Never sent: the batch before it ended with the other result, or its sender ended before all
+    was stored."""
 
 
 class BatchRow(Struct, frozen=True):

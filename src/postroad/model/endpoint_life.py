@@ -46,7 +46,7 @@ class EndpointRules(Struct, frozen=True):
     hold_for_s: float = 14 * 86_400.0
     """What is held for longer is dead, `expired_held`; 0: it is held for ever."""
     hold_max: int = 100_000
-    """Of more than so many held messages the oldest are dead, `excess_held`; 0: no limit."""
+    """Maximum held messages; the oldest beyond it are dead, `excess_held`. 0: no limit."""
     dead_every_s: float = 300.0
     """The operator is told of dead messages of an endpoint at most once in so long; 0: never."""
     drain: str = "50/s"

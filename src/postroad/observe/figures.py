@@ -109,7 +109,7 @@ class FigureGatherer:
         """Tries of this process so far, by outcome."""
 
     def turn(self) -> None:
-        """Begin the bucket of this moment; whoever counts calls it first."""
+        """Begin the bucket of this moment; every counter calls it first."""
         now_ms = self._clock.now_ms()
         if 0 <= now_ms - self._tens.at_ms < BUCKET_MS:
             self._work.set()

@@ -29,7 +29,7 @@ class LocalBell:
     alive = True
 
     def __init__(self) -> None:
-        # Each listener is called in its own context, not in that of whoever committed.
+        # Each listener is called in its own context, not in that of the process that committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
         self._waits: dict[int, set[asyncio.Event]] = {}
         self.readers: dict[int, set[asyncio.Event]] = {}

@@ -32,9 +32,9 @@ from postroad.transports.function_place import FunctionPlace
 IDLE_S: Final = 60.0
 """A child with nothing to do for so long is ended."""
 START_S: Final = 60.0
-"""So long a child may take to import its handler; that does not count towards a try's timeout."""
+"""How long a child may take to import its handler; that does not count towards a try's timeout."""
 END_S: Final = 2.0
-"""So long a child may take to end after it was told to. Then it is killed."""
+"""How long a child may take to end after it was told to. Then it is killed."""
 BROKEN_S: Final = 10.0
 """After a child that could not import its handler, calls fail for so long without another one:
 an interpreter a message would be 300 ms of CPU each."""
@@ -67,7 +67,7 @@ class ChildProcess:
         self._hears: Callable[[Said], None] = _ignored
         """What it says meanwhile. A thread that outlives its call is not heard."""
         self.alive = True
-        """It has not closed its pipe."""
+        """Whether the child has its pipe open."""
         self._loop.add_reader(ours, self._readable)
         self.rest: asyncio.TimerHandle | None = None
 

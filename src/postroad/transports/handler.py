@@ -72,7 +72,7 @@ class HandlerTransport:
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
         self.reports: Reports | None = None
-        """Who is told how far jobs have come."""
+        """Takes reports of how far jobs have come."""
         self._children: dict[str, Children] = {}
 
     def address(self, queue: str, tenant: str) -> LaneKey:
@@ -135,7 +135,7 @@ class HandlerTransport:
 
 
 class Failures(Protocol):
-    """Who is told what handlers do wrong."""
+    """Takes what handlers do wrong."""
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""
@@ -144,7 +144,7 @@ class Failures(Protocol):
         """Log a handler that was cut at its timeout."""
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown."""
+        """Return the outcome of a try, without the fields of its body that are not shown."""
 
 
 class HandlerSession:

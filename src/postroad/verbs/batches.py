@@ -160,7 +160,8 @@ class BatchVerbs:
         tenant: str = DEFAULT_TENANT,
     ) -> BatchStatus:
         """Wait until a batch has ended, at most so long, and tell how it stands. Batches that
-        follow it, as the steps of a chain do, are waited for too, and the last one is told of."""
+        follow it, as the steps of a chain do, are waited for too, and the answer is about the last
+        one."""
         until_s = self._store.clock.steady_s() + wait_s(timeout)
         return await self._reached(id, until_s, tenant, tuple(FollowRole))
 

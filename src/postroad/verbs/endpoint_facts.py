@@ -56,7 +56,7 @@ class EndpointOptions(AccessOptions, total=False):
     types: Sequence[str]
     """Event types that it gets, as `order.paid` or `order.*`; none is all."""
     channels: Sequence[str]
-    """It gets events with one of these channels; none is all events."""
+    """The endpoint gets events with one of these channels; none is all events."""
     filter: dict[str, object] | None
     """What the body of an event must be like."""
     description: str

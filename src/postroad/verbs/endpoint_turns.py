@@ -17,8 +17,8 @@ AGAIN_MAX: Final = 20
 
 
 class EndpointTurns:
-    """Turns endpoints: a new life and the event about it are one commit. The operator's own
-    endpoints are turned without events, so that none is about the way of another."""
+    """Changes an endpoint's state and stores the event about it in one commit. Changes of the
+    operator's own endpoints publish none."""
 
     def __init__(self, store: Store, events: OperationalEvents, log: Log) -> None:
         self._store = store

@@ -168,7 +168,7 @@ class RoadRun:
         return spawn_replays(engine, road.store, parts.sending, parts.allowance, road.log)
 
     def _tell_broken(self, broke: Broke | None) -> None:
-        """Set who is told when a task of the store or of the road dies."""
+        """Set the callback for a task of the store or of the road that dies."""
         for part in self._parts.watched:
             if isinstance(part, HasTasks):
                 part.tasks.tell(broke)

@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request, Response
+from postroad.api.routes.webhooks import CallSettings
 from postroad.api.routing import change, drop, fetch, give
 from postroad.model.access import Auth, ClientTls
 from postroad.model.errors import Forbidden
@@ -20,7 +21,7 @@ Expiry = Annotated[float, Meta(ge=0, le=31_622_400)]
 Metadata = Annotated[dict[Name, Key], Meta(max_length=50)]
 
 
-class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
+class EndpointChange(CallSettings, frozen=True):
     """What is to change about an endpoint; what is not named stays as it is. Times in seconds."""
 
     url: QueueName | UnsetType = UNSET
@@ -29,18 +30,7 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     filter: dict[QueueName, Any] | UnsetType | None = UNSET
     description: ErrorText | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
-    headers: Headers | UnsetType = UNSET
-    reject: tuple[int, ...] | UnsetType = UNSET
-    connect_timeout: float | UnsetType = UNSET
-    timeout: float | UnsetType = UNSET
-    names: HeaderNames | UnsetType = UNSET
-    ladder: Ladder | UnsetType = UNSET
     rate: Rate | UnsetType = UNSET
-    keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
-    auth: Auth | UnsetType | None = UNSET
-    tls: ClientTls | UnsetType | None = UNSET
-    shape: Shape | UnsetType = UNSET
-    transform: Key | UnsetType = UNSET
     expires_in: Expiry | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET

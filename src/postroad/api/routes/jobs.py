@@ -30,7 +30,7 @@ async def result(
 
 
 def _without_bodies(end: JobEnd) -> JobEnd:
-    """What is told to those who may not see bodies: neither the result nor what the job noted."""
+    """Return what those see who may not see bodies: neither the result nor what the job noted."""
     progress = end.progress and replace(end.progress, note="")
     if not end.kept and not end.failures and progress == end.progress:
         return end

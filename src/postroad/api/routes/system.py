@@ -38,7 +38,7 @@ from postroad.stores.naming import file_of, shown
 from postroad.version import VERSION
 
 LANES: Final = 10
-"""Of those in trouble: a finding names three."""
+"""Maximum lanes in trouble that are listed: a finding names three."""
 PROGRAM: Final = "program"
 """The source of settings that a program has given in Python."""
 

@@ -114,7 +114,8 @@ class FleetBell(LocalBell):
         super().ring(rings)
 
     def ring_expiry(self, at_ms: int) -> None:
-        """Note when something expires. Others are told only of a time earlier than they know."""
+        """Note when something expires. Others are notified only of a time earlier than they
+        know."""
         super().ring_expiry(at_ms)
         now_ms = self._clock.now_ms()
         if at_ms < self._expiry_told_ms or self._expiry_told_ms <= now_ms:

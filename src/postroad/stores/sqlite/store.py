@@ -160,8 +160,8 @@ class SqliteLeases(SqliteBase):
 
     async def leave(self, owner: int) -> None:
         """Delete this owner. Engines have given their lanes back by now, so it hardly waits for a
-        transaction that a caller left open: whoever opens the file next knows that this owner is
-        gone."""
+        transaction that a caller left open: the next process that opens the file knows that this
+        owner is gone."""
         self.bell.leave(owner)
         await self.write("leave", lambda db: leases.leave(db, owner), hasty=True)
 

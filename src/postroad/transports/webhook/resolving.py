@@ -48,7 +48,7 @@ class SystemResolver:
         self._look_up = look_up or _addresses
         self._busy: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """Of each tenant, in turn."""
+        """Who waits, by tenant. Tenants take turns."""
 
     async def __call__(self, name: str) -> list[str]:
         """Resolve for no tenant in particular."""

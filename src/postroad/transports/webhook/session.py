@@ -109,8 +109,8 @@ class WebhookSession:
         return await self._redacted(outcome, queue, message) if self._redaction else outcome
 
     async def _redacted(self, outcome: Outcome, queue: Queue, message: Message) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown: receivers repeat
-        what they were sent."""
+        """Return the outcome of a try, without the fields of its body that are not shown: receivers
+        repeat what they were sent."""
         names, bodies = [queue.name], self._endpoints.bodies
         if message.headers.startswith(EVENT_MARK):
             try:

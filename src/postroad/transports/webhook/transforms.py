@@ -40,7 +40,7 @@ class UnderWay(NamedTuple):
     """What is made of events at this moment, in a loop."""
 
     loop: asyncio.AbstractEventLoop
-    room: asyncio.Semaphore
+    capacity: asyncio.Semaphore
     under_way: "dict[Key, asyncio.Task[bytes]]"
 
 
@@ -96,20 +96,20 @@ class Transforms:
         under_way, key = self._now.under_way, (origin.id, name)
         task = under_way.get(key)
         if task is None:
-            making = self._make(self._now.room, name, function, body, origin)
+            making = self._make(self._now.capacity, name, function, body, origin)
             task = under_way[key] = loop.create_task(making)
             task.add_done_callback(lambda done: _ended(done, under_way, key))
         return task
 
     async def _make(
         self,
-        room: asyncio.Semaphore,
+        capacity: asyncio.Semaphore,
         name: str,
         function: Callable[..., Any],
         body: bytes,
         origin: Origin,
     ) -> bytes:
-        async with room:  # its time begins when it has a thread
+        async with capacity:  # its time begins when it has a thread
             made = await self._call(name, function, body, origin)
         self._keep((origin.id, name), made)
         return made

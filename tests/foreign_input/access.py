@@ -17,7 +17,7 @@ from postroad.transports.webhook.shapes import Origin, shaped
 from postroad.transports.webhook.tokens import NoToken, _seconds, read_answer
 from postroad.transports.webhook.transforms import NAME
 from postroad.transports.webhook.tunnel import TunnelRequest
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.shape import BARE, Door
 
 CLIENT = OAuthClient("https://example.com/token", "ours", "hush hush")
 MESSAGE = Message(7, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1 << 62, b"")

@@ -18,7 +18,7 @@ from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Unresolved
 
 ADDRESSES_MAX: Final = 4
-"""Of one server that are tried."""
+"""Maximum addresses of one server that are tried."""
 AGAIN_S: Final = 60.0
 KNOWN_MAX: Final = 1_000
 
@@ -47,7 +47,7 @@ class MailWorld(Struct, frozen=True):
     port: int = 25
 
 
-class RelayWay:
+class RelayRoute:
     """All mail goes to one server."""
 
     def __init__(self, relay: MailRelay, guard: Guard, tenant: str) -> None:
@@ -81,7 +81,7 @@ class RelayWay:
         )
 
 
-class DirectWay:
+class DirectRoute:
     """Mail goes to the servers that its domain names."""
 
     def __init__(self, relay: MailRelay, world: MailWorld, tenant: str) -> None:

@@ -32,8 +32,8 @@ from postroad.stores.rabbitmq.wire.frames import METHOD, cold
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.transports.call_plan import plan_call
 from postroad.transports.sms.answers import judge
-from tests.doors.broker import deep_tables, frame, message, overrun_tables
-from tests.doors.wires import Line, Patient, hub
+from tests.foreign_input.broker import deep_tables, frame, message, overrun_tables
+from tests.foreign_input.wires import Line, Patient, hub
 
 DEEP = b"[" * 50_000 + b"]" * 50_000
 WEEK_MS, DAY_MS = 7 * 86_400_000, 86_400_000

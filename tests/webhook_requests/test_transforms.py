@@ -13,8 +13,8 @@ from postroad import Exponential, Postroad
 from postroad.model.errors import BadInput
 from postroad.transports.webhook.shapes import Origin
 from postroad.transports.webhook.transforms import TAKES_S, THREADS, Transforms
-from tests.ways.servers import Stand
-from tests.ways.test_access import held
+from tests.webhook_requests.servers import Stand
+from tests.webhook_requests.test_access import held
 
 ONCE = Exponential(retries=0, base_ms=1)
 

@@ -19,7 +19,7 @@ from postroad.transports.webhook.reading import BadAnswer, Reader
 from postroad.transports.webhook.requests import begin, check_header
 from postroad.transports.webhook.signing import Signer, check_public, fault_in
 from postroad.transports.webhook.target import read
-from tests.doors.shape import BARE, Door, in_pieces
+from tests.foreign_input.shape import BARE, Door, in_pieces
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"

@@ -20,7 +20,7 @@ from postroad.model.redaction import Redaction, read_rule
 from postroad.stores.endpoint_life import RULES
 from postroad.verbs.event_samples import sample
 from postroad.verbs.event_schemas import checker
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.shape import BARE, Door
 
 
 def subscribed(data: bytes) -> None:

@@ -12,8 +12,8 @@ from postroad import Postroad, Settings, WebhookRules
 from postroad.model.errors import BadInput, BadSetting
 from tests.api.stand import Stand as Api
 from tests.api.stand import kind
-from tests.ways.servers import Stand
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.servers import Stand
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 

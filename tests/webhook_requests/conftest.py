@@ -11,8 +11,8 @@ from postroad.config import Settings
 from postroad.ports.clock import SystemClock
 from postroad.verbs.parts import Parts
 from tests.events.conftest import pytest_pyfunc_call
-from tests.ways.servers import Stand, TokenServer, serving
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.servers import Stand, TokenServer, serving
 
 __all__ = ["pytest_pyfunc_call"]
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 from msgspec import Struct
 
-from tests.ways.authority import Authority
+from tests.webhook_requests.authority import Authority
 
 
 class Got(Struct):

@@ -15,10 +15,10 @@ from postroad.model.errors import BadInput
 from tests.api.stand import Stand as Api
 from tests.api.stand import kind
 from tests.cli.running import data, postroad
-from tests.ways.authority import Authority
-from tests.ways.conftest import ShiftedClock
-from tests.ways.servers import Stand, serving, tls_server
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.authority import Authority
+from tests.webhook_requests.conftest import ShiftedClock
+from tests.webhook_requests.servers import Stand, serving, tls_server
 
 OURS, THEIRS = Authority("ours"), Authority("theirs")
 CERTIFICATE, KEY = OURS.certificate("the sender")

@@ -1,4 +1,4 @@
-"""Node.js with the packages of a folder, such as tests/ways/node, whose lock has their hashes. They are
+"""Node.js with the packages of a folder, such as tests/webhook_requests/node, whose lock has their hashes. They are
 installed once, beside this project's own environment."""
 
 import hashlib

@@ -10,7 +10,7 @@ from postroad.rules.rule_book import CompiledRule, compile_rule
 from postroad.rules.shipped_rules import shipped_rules
 from postroad.transports.smtp.domain_checks import _dkim, _dmarc, _spf
 from postroad.verbs.rules import read_answer
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.shape import BARE, Door
 
 RECORDS = ("_spf", "_lookups", "_dmarc", "_dkim")
 HOSTILE = tuple(compiled(text) for text in ("(a+)+$", "(.*)(.*)x", "( | )*y", "a{500}!"))

@@ -21,9 +21,9 @@ from postroad.stores.rabbitmq.wire.frames import BODY, FRAME, HEADER, METHOD, co
 from postroad.stores.rabbitmq.wire.incoming import IncomingMessage, read_deliver
 from postroad.stores.rabbitmq.wire.properties import Delivery
 from postroad.transports.hub import HubTransport
-from tests.doors.answers import DEEP
-from tests.doors.shape import BARE, Door, in_pieces
-from tests.doors.wires import Line, in_loop
+from tests.foreign_input.answers import DEEP
+from tests.foreign_input.shape import BARE, Door, in_pieces
+from tests.foreign_input.wires import Line, in_loop
 
 WIRE = "stores/rabbitmq/wire"
 HEADERS = 0x2000

@@ -11,10 +11,10 @@ from postroad import OAuthClient, Postroad
 from postroad.config import Settings
 from postroad.model.errors import BadInput, BadUrl
 from postroad.transports.webhook import tokens as module
-from tests.ways.conftest import ShiftedClock
-from tests.ways.servers import Got, Stand, TokenServer
-from tests.ways.test_access import held
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.conftest import ShiftedClock
+from tests.webhook_requests.servers import Got, Stand, TokenServer
+from tests.webhook_requests.test_access import held
 
 
 def client(tokens: TokenServer, secret: str = "hush hush hush", **more: object) -> OAuthClient:

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from postroad import ClientTls, OAuthClient, Postroad, Settings
 from postroad.model.errors import BadSetting, BadUrl
 from tests.cli.running import data
-from tests.ways.authority import Authority
-from tests.ways.proxy import Proxy, proxying
-from tests.ways.servers import Stand, TokenServer, serving, tls_server
-from tests.ways.test_access import held
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.authority import Authority
+from tests.webhook_requests.proxy import Proxy, proxying
+from tests.webhook_requests.servers import Stand, TokenServer, serving, tls_server
+from tests.webhook_requests.test_access import held
 
 MakeRoad = Callable[..., Postroad]
 
@@ -26,7 +26,7 @@ def make_road(tmp_path: Path) -> MakeRoad:
     """A road whose webhooks go through a proxy, or those of some tenants."""
 
     def make(proxy: str = "", *tenants: str) -> Postroad:
-        rules = replace(LOCAL, proxy=proxy, tenant_proxies=tenants)
+        rules = replace(LOCAL, proxies=(*filter(None, (proxy,)), *tenants))
         return Postroad(f"sqlite:///{tmp_path}/road.db", settings=Settings(webhooks=rules))
 
     return make
@@ -179,17 +179,22 @@ async def test_a_target_that_the_proxy_cannot_reach_is_unreachable(
     ["https://proxy:3128", "proxy:3128", "http://proxy", "http://:p@proxy:1", "http://proxy:99999"],
 )
 def test_a_bad_proxy_is_refused_by_name(make_road: MakeRoad, bad: str) -> None:
-    with pytest.raises(BadSetting, match=r"webhooks\.proxy"):
+    with pytest.raises(BadSetting, match=r"webhooks\.proxies"):
         make_road(bad)
-    with pytest.raises(BadSetting, match="tenant_proxies"):
+    with pytest.raises(BadSetting, match=r"webhooks\.proxies"):
         make_road("", f"one={bad}")
-    with pytest.raises(BadSetting, match="each tenant once"):
-        make_road("", "one=none", "one=none")
+    for twice in ("one=none", "http://proxy:1"):
+        with pytest.raises(BadSetting, match="each tenant once"):
+            make_road("", twice, twice)
+    with pytest.raises(BadSetting, match="name the tenant"):
+        make_road("", "=http://proxy:1")
 
 
 def test_settings_are_shown_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POSTROAD_WEBHOOKS_PROXY", "http://ann:hush@proxy:3128")
-    monkeypatch.setenv("POSTROAD_WEBHOOKS_TENANT_PROXIES", "a=http://b:hush@other:1, c=none")
-    shown = data("config", "show")
-    assert shown["webhooks.proxy"] == "http://proxy:3128 (with a password)"
-    assert shown["webhooks.tenant_proxies"] == ["a=http://other:1 (with a password)", "c=none"]
+    given = "http://ann:hush=@proxy:3128, a=http://b:hush@other:1, c=none"
+    monkeypatch.setenv("POSTROAD_WEBHOOKS_PROXIES", given)
+    assert data("config", "show")["webhooks.proxies"] == [
+        "http://proxy:3128 (with a password)",
+        "a=http://other:1 (with a password)",
+        "c=none",
+    ]

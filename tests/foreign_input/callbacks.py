@@ -14,7 +14,7 @@ from postroad.transports.mail_providers.postmark import knows_secret, postmark_r
 from postroad.transports.mail_providers.reading import ProviderReports, check_provider
 from postroad.transports.mail_providers.ses import ses_reports
 from postroad.transports.mail_providers.sns import is_certificate
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.shape import BARE, Door
 
 ROOM = "transports/mail_providers"
 TOPIC = "arn:aws:sns:us-west-2:123456789012:x"

@@ -16,7 +16,7 @@ from postroad.transports.smtp.prepared import read_prepared
 from postroad.transports.smtp.replies import BadReply, ReplyReader, SmtpReply
 from postroad.transports.smtp.routes import site_of
 from postroad.verbs.campaign_drafts import attachments_of
-from tests.doors.shape import BARE, Door, in_pieces
+from tests.foreign_input.shape import BARE, Door, in_pieces
 
 SMTP = "transports/smtp"
 REPLY_FRAMES = (BARE, (b"250-", b"\r\n"), (b"250 ", b""), (b"5", b""), (b"250 5.1.", b" x\r\n"))

@@ -3,7 +3,7 @@
 from postroad.model.errors import BadInput
 from postroad.model.ticks import Schedule
 from postroad.verbs.cron import check_plan, told_when
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.shape import BARE, Door
 
 CRON = ("check_plan", "ticks_after", "told_when", "zone_of")
 

@@ -8,8 +8,8 @@ from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
 from postroad import Postroad
-from tests.ways.node import verified
-from tests.ways.servers import Got, Stand
+from tests.webhook_requests.node import verified
+from tests.webhook_requests.servers import Got, Stand
 
 Verify = Callable[[str, list[Got]], list[object]]
 

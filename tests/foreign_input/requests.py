@@ -42,8 +42,8 @@ from postroad.transports.job import _typed, decoder_of
 from postroad.transports.sms import channel as sms_channel
 from postroad.transports.sms.channel import PHONES, signed
 from postroad.transports.webhook.channel import URLS
-from tests.doors.answers import DEEP
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.answers import DEEP
+from tests.foreign_input.shape import BARE, Door
 
 DECODERS: tuple[Any, ...] = tuple(route.decoder for route in ROUTES if route.decoder is not None)
 ROUTER = Router(ROUTES)
@@ -121,7 +121,7 @@ def configured(data: bytes) -> None:
     for value in (text, "a:" + text):
         with suppress(BadSetting):
             config.address(value)
-    for name in ("listen", "intake_max", "origins", "webhooks.ports"):
+    for name in ("listen", "body_bytes_max", "origins", "webhooks.ports"):
         with suppress(BadSetting):
             config._convert(name, text, name, config.names())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import (
+from tests.foreign_input import (
     access,
     answers,
     broker,
@@ -19,8 +19,8 @@ from tests.doors import (
     timetables,
     wires,
 )
-from tests.doors.finding import found, missing, stale
-from tests.doors.shape import RATIO_MAX, Door, breaches
+from tests.foreign_input.finding import found, missing, stale
+from tests.foreign_input.shape import RATIO_MAX, Door, breaches
 
 SOURCE = Path(__file__).parents[2] / "src" / "postroad"
 DOORS = (
@@ -92,8 +92,8 @@ OURS = {
     "transports/smtp/dkim.py:SIGNED": "names of our own",
     "transports/smtp/opening.py:Server": "an address that was vetted",
     "transports/smtp/resolver.py:DnsResolver": "records that dnspython has read and we have written",
-    "transports/smtp/ways.py:MailHost": "a host that was read, of settings or of a domain's records",
-    "transports/smtp/ways.py:RelayWay": "an address that was vetted",
+    "transports/smtp/mail_routes.py:MailHost": "a host that was read, of settings or of a domain's records",
+    "transports/smtp/mail_routes.py:RelayRoute": "an address that was vetted",
     "verbs/webhooks.py:credential_of": "a URL that was vetted",
     "stores/sql.py:": "names of our migrations",
 }
@@ -124,8 +124,8 @@ def test_a_pattern_that_is_cubic_in_blanks_is_found_out() -> None:
 def test_every_pattern_and_parser_has_its_door() -> None:
     there = found(SOURCE)
     unlisted, gone = missing(there, COVERED, OURS), stale(there, COVERED)
-    assert not unlisted, f"list these in tests/doors, with hostile inputs: {unlisted}"
-    assert not gone, f"these are listed in tests/doors and not there: {gone}"
+    assert not unlisted, f"list these in tests/foreign_input, with hostile inputs: {unlisted}"
+    assert not gone, f"these are listed in tests/foreign_input and not there: {gone}"
 
 
 @pytest.mark.parametrize(

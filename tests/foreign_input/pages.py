@@ -31,7 +31,7 @@ from postroad.dashboard.views.campaigns import file_stem
 from postroad.model.errors import BadInput, Unauthorized
 from postroad.model.portal import check_look, check_origins
 from postroad.model.tokens import Role
-from tests.doors.shape import Door
+from tests.foreign_input.shape import Door
 
 BARE = (b"", b"")
 KEYS = (Jwk("RSA", n="A" * 342, e="AQAB"), Jwk("EC", crv="P-256", x="A" * 43, y="A" * 43))

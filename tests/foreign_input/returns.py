@@ -15,7 +15,7 @@ from postroad.model.mail_report import read_reports
 from postroad.model.suppression import normal_recipient
 from postroad.transports.suppression_gate import _despite
 from postroad.verbs.mail_reports import _references
-from tests.doors.shape import BARE, Door
+from tests.foreign_input.shape import BARE, Door
 
 STATUS = (
     b"Content-Type: multipart/report; boundary=x\n\n--x\n"

@@ -26,10 +26,10 @@ from postroad.model.mailbox import HubLimits
 from postroad.model.networks import Proxies, network
 from postroad.remote.addresses import HEAD_BYTES_MAX
 from postroad.remote.calls import lines_of
-from postroad.remote.http import HttpLine, HttpReply
+from postroad.remote.http import ApiConnection, HttpReply
 from postroad.stores.window_socket import Peer
-from tests.doors.answers import DEEP
-from tests.doors.shape import BARE, Door, in_pieces
+from tests.foreign_input.answers import DEEP
+from tests.foreign_input.shape import BARE, Door, in_pieces
 
 LOOP = asyncio.new_event_loop()
 FEW = ("blanks", "brackets", "colons", "digits", "letters", "nuls")
@@ -64,7 +64,7 @@ def answered_a_remote_road(data: bytes) -> None:
 
     async def inside() -> None:
         reader = asyncio.StreamReader(limit=HEAD_BYTES_MAX)
-        reply = HttpReply(HttpLine(reader, SimpleNamespace()), 30.0)  # type: ignore[arg-type]
+        reply = HttpReply(ApiConnection(reader, SimpleNamespace()), 30.0)  # type: ignore[arg-type]
         for at in range(0, len(data), 512):
             reader.feed_data(data[at : at + 512])
         reader.feed_eof()
