@@ -222,7 +222,7 @@ class Postroad:
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
-        self.registry.check(self.store)
+        self.registry.check(self.store, self.settings.limits.in_flight_max)
         if self._own_store:
             await self.store.open()
         try:

@@ -60,6 +60,10 @@ class SupervisedProcess:
     def __init__(self, descriptor: int, number: int) -> None:
         self.number = number
         self._end = socket.socket(fileno=descriptor)
+        # The connection is this process's alone: while a copy that a handler forks, or a program that it
+        # starts, has it too, the supervisor does not see on it that this process has ended.
+        self._end.set_inheritable(False)
+        os.register_at_fork(after_in_child=self._leave_connection)
         self._connection: SupervisorConnection | None = None
         self._summed: asyncio.Future[list[CountedSample]] | None = None
 
@@ -71,6 +75,11 @@ class SupervisedProcess:
             return None
         descriptor, _, number = said.partition(":")
         return cls(int(descriptor), int(number))
+
+    def _leave_connection(self) -> None:
+        descriptor = self._end.detach()  # close() would leave it open while uvloop uses it
+        if descriptor >= 0:
+            os.close(descriptor)
 
     async def serve(self, server: ApiServer, counts: Callable[[], list[CountedSample]]) -> None:
         """Tell that this process works, answer the supervisor, and stop when it is gone."""

@@ -22,6 +22,8 @@ STEADY_S: Final = 60.0
 """One that ran so long has not failed at its start."""
 COUNT_S: Final = 2.0
 """How long a sum of metrics waits for the processes."""
+LAST_WORDS_S: Final = 1.0
+"""How long the last words of a process that has ended are read: they are there by then."""
 KILL_AFTER_S: Final = 20.0
 """How long after its drain a process that has not ended is killed."""
 STOPPED_CODES: Final = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
@@ -107,18 +109,26 @@ class ProcessSupervisor:
             return 1
         if self._stopping.is_set():  # its stop was asked for while it was started
             worker.process.terminate()
-        while (word := await worker.connection.hear()) is not None:
-            if word.kind == "started":
-                works.set()
-                self._log.info("a process works", number=number, pid=worker.process.pid)
-            self._answer(worker, word)
+        hearing = asyncio.create_task(self._hear(number, worker, works))
         code = await worker.process.wait()
+        # Not until the connection ends: a copy of the process may have it open for ever.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_S):
+                await hearing
         del self._workers[number]
         worker.connection.close()
         worker.counted.set()
         totals = [each for each in worker.counts if each.total]
         self._ended_counts = added(self._ended_counts, totals)
         return code
+
+    async def _hear(self, number: int, worker: WorkerProcess, works: asyncio.Event) -> None:
+        """Hear what a process says, until it has ended."""
+        while (word := await worker.connection.hear()) is not None:
+            if word.kind == "started":
+                works.set()
+                self._log.info("a process works", number=number, pid=worker.process.pid)
+            self._answer(worker, word)
 
     async def _start(self, number: int) -> WorkerProcess:
         ours, theirs = socket.socketpair()

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.entities import Draft
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, PostroadError
 from postroad.model.ids import read_id, to_digits
 from postroad.model.wording import duration_text
 
@@ -31,6 +31,11 @@ time are 280 a second."""
 class UnknownBatch(BadInput):
     """No batch of that id is known. Check the id and its tenant: see `postroad batches list`. After
     the time of history an ended one is forgotten."""
+
+
+class BatchGivenUp(PostroadError):
+    """Storing the batch took more than an hour, and it was given up meanwhile: what is stored is
+    sent, and nothing follows. Send what is missing as several batches."""
 
 
 class CyclicBatch(BadInput):

@@ -5,8 +5,8 @@
 select postroad.put_batches($1, $2::text::bigint[], $3::text::bigint[], $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 
 -- name: batch_seal
--- Say that all members of a batch are stored.
-update postroad.batch set state = 'open' where id = any ($1::bigint[]) and state = 'filling'
+-- Say that all members of batches are stored; answers which were still to be filled.
+update postroad.batch set state = 'open' where id = any ($1::bigint[]) and state = 'filling' returning id
 
 -- name: close_batches
 -- End those of these batches, or of the next thousand after one, whose members have all ended.
