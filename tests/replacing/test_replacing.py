@@ -10,7 +10,7 @@ import pytest
 from postroad import Message, Postroad, Send
 from postroad.errors import BadInput, BadTime
 from postroad.testing.rehearsal import Rehearsal
-from tests.replacing.racing import race
+from tests.replacing.racing import race, race_with_due
 
 
 @pytest.fixture
@@ -28,6 +28,13 @@ def got(road: Postroad) -> list[object]:
 async def test_the_newest_of_racing_bodies_is_sent_once(dsn: str) -> None:
     roads = 1 if dsn.startswith("sqlite") else 3
     assert (await race(dsn, 600, 20, roads)).breaches == []
+
+
+async def test_what_was_replaced_is_not_sent_though_it_would_be_due_in_a_moment(dsn: str) -> None:
+    roads = 1 if dsn.startswith("sqlite") else 4
+    report = await race_with_due(dsn, 400, 20, roads)
+    assert report.breaches == []
+    assert (report.sent, report.replaced > 0) == (420, True), report
 
 
 async def test_the_answer_says_what_became_of_the_earlier_one(
