@@ -45,6 +45,7 @@ async def race(dsn: str, replaces: int, keys: int, roads: int) -> RaceReport:
         answers = [receipt.earlier for receipts in sent for receipt in receipts]
         if sorted(answers) != [""] * keys + ["replaced"] * (replaces - keys):
             report.breaches.append(f"answers: {Counter(answers)}")
+        report.replaced = answers.count("replaced")
         last = {key: max(range(key, replaces, keys)) for key in range(keys)}
         await _let_go(entered[0], keys, last, report)
         await entered[0].run(until_idle=True)

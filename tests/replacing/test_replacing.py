@@ -5,12 +5,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from postroad import Message, Postroad, Send
 from postroad.errors import BadInput, BadTime
 from postroad.testing.rehearsal import Rehearsal
 from tests.replacing.racing import race, race_with_due
+from tests.servers.postgres import PrivatePostgres
 
 
 @pytest.fixture
@@ -83,6 +85,38 @@ async def test_one_that_runs_is_not_replaced(dsn: str) -> None:
         road.stop()
         await running
     assert got == [1, 2]
+
+
+async def test_one_that_starts_while_another_with_its_key_is_stored_is_not_replaced(
+    server: PrivatePostgres,
+) -> None:
+    dsn = server.create_road()
+    road, connection = Postroad(dsn), await asyncpg.connect(dsn)
+    owned, begun, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @road.handler("slow")
+    async def slow(message: Message) -> None:
+        if message.body == 0:
+            owned.set()
+        else:
+            begun.set()
+            await go_on.wait()
+
+    async with road, asyncio.timeout(120):
+        running = asyncio.create_task(road.run())
+        _ = await road.send("slow", 0)  # the lane has an owner from now on
+        await owned.wait()
+        _ = await road.send("slow", 1, replace="k", delay=2)
+        async with connection.transaction():
+            _ = await connection.execute("select from postroad.idempotency for update")
+            sending = asyncio.ensure_future(road.send("slow", 2, replace="k", delay=2))
+            await begun.wait()
+            assert not sending.done()
+        assert (await sending).earlier == "started"
+        go_on.set()
+        road.stop()
+        await running
+    await connection.close()
 
 
 async def test_many_at_once_replace_each_other_in_order(road: Postroad, got: list[object]) -> None:
