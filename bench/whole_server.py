@@ -12,7 +12,7 @@ from bench.shape import RunFailed
 from postroad.model.keyring import new_key
 from postroad.ports.entropy import secret_bytes
 
-PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
+PROGRAM = (sys.executable, "-m", "postroad")
 STARTED = b"Ctrl+C stops"
 STOP_S = 30.0
 TASKS = """

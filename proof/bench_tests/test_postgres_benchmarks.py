@@ -57,7 +57,7 @@ def test_idle_counts_statements_and_lateness(tmp_path: Path) -> None:
     line = rehearse(tmp_path, "idle", 3, LENIENT)
     # In 3 s a worker in peace sends nothing, or its safety poll.
     assert line["ours"]["statements_per_hour"] <= 2_400
-    assert 0 < line["ours"]["each_of_two_statements_per_hour"] <= 40_000
+    assert line["ours"]["each_of_two_statements_per_hour"] <= 2_400
     assert line["ours"]["lateness"]["messages"] == 15
     assert line["ours"]["lateness"]["early"] == 0
     assert list(line["peers"]["statements_per_hour"].values()) == [889, 7_200]

@@ -3,10 +3,10 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
+from asyncio.subprocess import PIPE
 from collections import Counter
 from pathlib import Path
 
@@ -51,8 +51,9 @@ async def send_large(dsn: str, members: int) -> LargeReport:
     its end would cost, cancel the last one, and count what follows."""
     words = (sys.executable, "-m", "tests.batches.large_sender", dsn, str(members))
     paths = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    sender = subprocess.run(words, cwd=ROOT, env=paths, stdout=subprocess.PIPE, check=True)
-    stored = msgspec.json.decode(sender.stdout.splitlines()[-1], type=Stored)
+    sender = await asyncio.create_subprocess_exec(*words, cwd=ROOT, env=paths, stdout=PIPE)
+    said, _ = await sender.communicate()
+    stored = msgspec.json.decode(said.splitlines()[-1], type=Stored)
     report = LargeReport(stored)
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "ledger"

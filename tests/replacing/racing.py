@@ -170,7 +170,9 @@ def _judge(
         report.breaches.append(f"key {key}: {both[key]} were replaced and delivered")
     for n, one in sent.items():
         if n not in gone and calls[n] != 1:
-            report.breaches.append(f"{n}, which {one.earlier or 'nothing'}: called {calls[n]} times")
+            report.breaches.append(
+                f"{n}, which {one.earlier or 'nothing'}: called {calls[n]} times"
+            )
     report.breaches += [f"{n}, a last one, is cancelled" for n in last if n in gone]
     report.breaches += [f"{n}: called {count} times" for n, count in calls.items() if count != 1]
     report.sent, report.replaced = len(sent), told.total()
