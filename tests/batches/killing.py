@@ -196,9 +196,9 @@ def _unlike(lines: Sequence[str], batches: int, members: int, report: BatchRepor
     """The batches of which a member was not called, or that not one message follows."""
     called: dict[str, set[str]] = defaultdict(set)
     for line in lines:
-        word, batch, number, _ = line.split()
+        word, name, number, _ = line.split()
         if word == "member":
-            called[batch].add(number)
+            called[name].add(number)
     followers, wrong = _followers(lines), set[int]()
     for batch in range(batches):
         follow, of = len(followers.get(str(batch), ())), len(called[str(batch)])
