@@ -36,13 +36,13 @@ async def test_what_a_broker_cannot_do_for_jobs_is_refused_by_name(
             lambda: road.batch([("resize", 1)]),
             lambda: road.chain([("resize", 1), ("resize", 2)]),
             lambda: road.batches.get(name),
-            lambda: road.batches.list(),
+            road.batches.list,
             lambda: road.batches.wait(name, timeout=1),
             lambda: road.batches.cancel(name),
             lambda: road.cancel(receipt.id, running=True),
             lambda: road.jobs.wait(receipt.id, timeout=1),
             lambda: road.jobs.result(receipt.id, timeout=1),
-            lambda: road.jobs.running(),
+            road.jobs.running,
         ]
         told = [await refusal(wish()) for wish in refused]
         assert [text for text in told if "SQLite" not in text] == []
@@ -82,6 +82,20 @@ async def test_a_handler_holds_its_queue(dsn: str, tmp_path: Path) -> None:
             for receipt in receipts:
                 await until_state(road, receipt.id, "delivered")
     assert len(called) == before + 4
+
+
+async def test_a_handler_gets_a_list(dsn: str, tmp_path: Path) -> None:
+    road, got = a_road(dsn, tmp_path), list[object]()
+
+    @road.handler("index", batch=5, within=0.5)
+    async def index(messages: list[Message[int]]) -> None:
+        got.extend(message.body for message in messages)
+
+    async with road:
+        await road.send_many([("index", number) for number in range(7)])
+        async with running(road):
+            await until(lambda: came(got, 7))
+    assert sorted(map(str, got)) == [str(number) for number in range(7)]
 
 
 async def test_a_timetable_is_made_while_the_road_runs(dsn: str, tmp_path: Path) -> None:

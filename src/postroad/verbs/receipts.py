@@ -99,7 +99,7 @@ def check_plain(send: Send) -> None:
     """Refuse what only a store can do that sees all messages of a queue."""
     if send.replace is not None or send.unique_for:
         raise NotOnRabbitMQ(
-            "replace= and unique_for=: a broker cannot take a message back, nor does it remember keys. "
+            "replace= and unique_for=: a broker takes no message back, and remembers no keys. "
             "Leave them out; or use a road on PostgreSQL or SQLite, which can"
         )
 

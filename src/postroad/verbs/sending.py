@@ -243,8 +243,8 @@ class Sending:
             )
         if send.replace is not None or send.unique_for:
             raise BadInput(
-                "replace= and unique_for= do not work with send_in, which waits for no other sender: "
-                "send it with road.send"
+                "replace= and unique_for= do not work with send_in, which waits for no other "
+                "sender: use road.send"
             )
         self.allowance.sends((send.tenant,))
         await self._check((send,))
