@@ -10,9 +10,9 @@ from bench.shape import Say, Seen, Taken
 
 NAME = "batches"
 SECONDS = 90.0
-ROUND_S = 18.0
+ROUND_S = 20.0
 """Of two runs of a full size, on a machine that does other things too."""
-MESSAGES = 30_000
+MESSAGES = 150_000
 """Two processes that start together need a third of a second to share the lanes: the drain must last
 much longer than that."""
 PROCESSES = 2
