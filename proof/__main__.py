@@ -40,6 +40,7 @@ ITEMS = {
     "wal-cuts": "proof.kills:prove_wal_cuts",
     "publish-kills": "proof.publishing:prove",
     "batches": "proof.batches:prove",
+    "large-batch": "proof.batches:prove_large",
     "replaces": "proof.replacing:prove",
     "stops": "proof.stopping:prove",
     "hub-kills": "proof.hub:prove",

@@ -167,3 +167,36 @@ async def test_a_sweep_reads_no_more_however_many_batches_are_open(
         ended = "select array_agg(id) from postroad.batch where state = 'ended'"
         assert await on.one.fetchval(ended) == [2_499]
         assert on.store.queries["batches"] - before <= 4  # once for all sweeps
+
+
+MEMBERS = """
+insert into postroad.batch (id, tenant, parent, after, role, state, total, then_id, failure_id, stops, made_at)
+values ($1, 'default', 0, 0, '', 'open', $2, 0, 0, false, 1);
+"""
+MEMBER_ROWS = """
+insert into postroad.batch_member (message_id, batch_id)
+select $1::bigint * 1000000 + n, $1 from generate_series(1, $2::int) n
+"""
+ENDED = "select postroad.end_members(1, array(select message_id from postroad.batch_member where batch_id = $1), '{}', '{}')"
+END = "explain (analyze, buffers, format json) select postroad.close_batches(array[$1::bigint], 0)"
+
+
+async def test_the_end_of_a_batch_reads_no_more_however_many_its_members_were(
+    server: PrivatePostgres,
+) -> None:
+    async with stand(server.create_road()) as on:
+
+        async def blocks(batch: int, members: int) -> int:
+            await on.one.execute(MEMBERS, batch, members)
+            await on.one.execute(MEMBER_ROWS, batch, members)
+            await on.one.execute("analyze postroad.batch_member")
+            await on.one.execute(ENDED, batch)
+            plan = json.loads(await on.one.fetchval(END, batch))[0]["Plan"]
+            state = "select state from postroad.batch where id = $1"
+            assert await on.one.fetchval(state, batch) == "ended"
+            return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
+
+        _ = await blocks(1, 10)  # makes the plans
+        few = await blocks(2, 10)
+        await on.one.execute(MEMBER_ROWS, 3, 50_000)  # of another, whose members have not ended
+        assert await blocks(4, 50_000) < few + 50

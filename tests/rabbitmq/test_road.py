@@ -208,6 +208,8 @@ async def test_what_rabbitmq_cannot_do_is_refused_by_name(dsn: str, tmp_path: Pa
         refused = [
             road.send("resize", {}, key="k"),
             road.send("resize", {}, order_key="o"),
+            road.send("resize", {}, replace="k", delay=5),
+            road.send("resize", {}, unique_for=60),
             road.cancel(receipt.id),
             road.cancel_all("resize"),
             road.send_in(object(), "resize", {}),

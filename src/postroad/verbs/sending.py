@@ -241,7 +241,11 @@ class Sending:
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
-        check_plain(send, "with send_in")
+        if send.replace is not None or send.unique_for:
+            raise BadInput(
+                "replace= and unique_for= do not work with send_in, which waits for no other "
+                "sender: use road.send"
+            )
         self.allowance.sends((send.tenant,))
         await self._check((send,))
         (send,) = await self._addressing.routed((send,))
@@ -287,7 +291,7 @@ class Sending:
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
         if self._far is not None:
-            check_plain(send, "on RabbitMQ")
+            check_plain(send)
         return draft(send, queue, self.ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:
