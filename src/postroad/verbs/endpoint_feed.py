@@ -166,7 +166,8 @@ class EndpointFeeds:
         now_ms = self._store.clock.now_ms()
         shown, size = dict[int, FeedMessage](), 0
         for message in messages:
-            one, length = await shown_message(message, endpoint, self._transport, now_ms)
+            whose = (entry.row.tenant, endpoint, self._transport)
+            one, length = await shown_message(message, *whose, now_ms)
             if shown and size + length > READ_BYTES_MAX:
                 break
             shown[message.id], size = one, size + length
