@@ -50,7 +50,7 @@ on conflict (tenant) do update set rules = excluded.rules returning 1
 
 -- name: endpoint_turn
 -- Change the life of an endpoint, its queue, and store the event that tells it.
-select postroad.endpoint_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::json)
+select postroad.endpoint_turn($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14::json, $15::json)
 
 -- name: endpoint_count
 -- Add counts to the hours of endpoints, and write where a spell of failures began or ended.
