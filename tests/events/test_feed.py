@@ -13,7 +13,7 @@ from standardwebhooks import Webhook
 from postroad import Postroad
 from postroad.errors import BadInput, Conflict, Overloaded, UnknownEndpoint
 from postroad.model.states import DeadReason, State
-from postroad.verbs import endpoint_feed
+from postroad.verbs import endpoint_feed, waits
 from postroad.verbs.endpoint_feed import FeedPage
 from tests.api.stand import Stand
 from tests.cli.running import data, postroad
@@ -160,6 +160,23 @@ async def test_a_large_feed_comes_in_pieces(
         with pytest.raises(Overloaded):
             await road.endpoints.feed(made.id)
         assert not road.store.bell.readers  # of a read that was refused nothing is left
+
+
+async def test_readers_of_one_tenant_leave_room_for_others(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "WAITS_MAX", 4)
+    feeds = [(await road.endpoints.create(pull=True)).id for _ in range(3)]
+    other = (await road.endpoints.create(pull=True, tenant="other")).id
+    reading = [asyncio.create_task(road.endpoints.feed(one, wait=40)) for one in feeds[:2]]
+    while len(road.store.bell.readers) < 2:
+        await asyncio.sleep(0.01)
+    with pytest.raises(Overloaded, match="too many reads of feeds"):
+        await road.endpoints.feed(feeds[2])
+    assert not (await road.endpoints.feed(other, tenant="other")).messages
+    await road.publish("order.paid", 1)
+    assert [len((await one).messages) for one in reading] == [1, 1]
+    assert len((await road.endpoints.feed(feeds[2])).messages) == 1
 
 
 async def test_bad_input_is_refused_by_name(road: Postroad) -> None:
