@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 from postroad import Postroad
 from postroad.errors import BadInput, Conflict, Overloaded, UnknownEndpoint
 from postroad.model.states import DeadReason, State
+from postroad.stores.endpoint_life import EndpointLifeTables
 from postroad.verbs import endpoint_feed, waits
 from postroad.verbs.endpoint_feed import FeedPage
 from tests.api.stand import Stand
@@ -263,6 +264,31 @@ def test_what_nobody_reads_is_bounded_by_number_and_age() -> None:
         assert reasons == {DeadReason.excess_held: 2, DeadReason.expired_held: 3}
 
     simulate(21, story)
+
+
+def test_feeds_are_counted_once_an_hour_whatever_else_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks, excess = Counter[int](), EndpointLifeTables.endpoint_excess
+
+    async def counted(self: EndpointLifeTables, queue: int, *more: int) -> list[tuple[int, bool]]:
+        looks[queue] += 1
+        return await excess(self, queue, *more)
+
+    async def story(world: World) -> None:
+        for _ in range(3):
+            await world.client.endpoints.create(pull=True)
+        broken = await world.client.endpoints.create("https://1.1.1.1/x")
+        await world.client.endpoints.disable(broken.id)
+        world.start("one"), world.start("two")
+        await asyncio.sleep(4.5 * 3_600)
+
+    monkeypatch.setattr(EndpointLifeTables, "endpoint_excess", counted)
+    simulate(22, story)
+    *feeds, broken = [looks[queue] for queue in sorted(looks)]
+    assert broken > 2 * 4.5 * 11  # every five minutes
+    assert len(feeds) == 3
+    assert all(2 * 4 <= count <= 2 * 5 for count in feeds)
 
 
 async def test_a_consumer_that_is_killed_before_its_ack_loses_nothing(

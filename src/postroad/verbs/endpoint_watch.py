@@ -46,7 +46,7 @@ class EndpointWatch:
         self._writing: asyncio.Task[None] | None = None
         self._unjudged: set[int] = set()
         """Queues whose counts are written: whoever is stopped in between judges them at its end."""
-        self._look_at_s = 0.0
+        self._look_at_s = self._feeds_at_s = 0.0
         self._rules: dict[str, EndpointRules] = {}
         self._dead = DeadNotices(store.clock, turns, self._rules_of)
 
@@ -130,13 +130,17 @@ class EndpointWatch:
     async def _look(self, store: EventStore) -> bool:
         """Look at all endpoints that are not simply enabled and healthy; whether there are any."""
         self._rules.clear()
-        after, seen = 0, False
+        after, seen, now_s = 0, False, self._store.clock.steady_s()
+        # There may be thousands of feeds: what waits for them is counted once an hour.
+        feeds = now_s >= self._feeds_at_s
         while True:
-            page = await store.endpoints_watched(after, PAGE)
+            page = await store.endpoints_watched(after, PAGE, feeds=feeds)
             for entry in page:
                 await self._one(entry, self._look_at(store, entry))
-            seen = seen or bool(page)
+                life = entry.row.life
+                seen |= bool(entry.row.url or life.secret_notice_ms) or life.state == DISABLED
             if len(page) < PAGE:
+                self._feeds_at_s = now_s + REST_S if feeds else self._feeds_at_s
                 return seen
             after = page[-1].row.id
 
