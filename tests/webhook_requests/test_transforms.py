@@ -11,8 +11,15 @@ import pytest
 
 from postroad import Exponential, Postroad
 from postroad.model.errors import BadInput
+from postroad.transports.webhook import transforms
 from postroad.transports.webhook.shapes import Origin
-from postroad.transports.webhook.transforms import TAKES_S, THREADS, Transforms
+from postroad.transports.webhook.transforms import (
+    TAKES_S,
+    THREADS,
+    FailedTransform,
+    MissingTransform,
+    Transforms,
+)
 from tests.webhook_requests.servers import Stand
 from tests.webhook_requests.test_access import held
 
@@ -74,10 +81,10 @@ async def test_endpoints_that_want_it_at_once_wait_for_one_call(
 
 
 async def test_who_is_cut_off_while_it_waits_does_not_end_it_for_others() -> None:
-    transforms, going = Transforms(), asyncio.Event()
+    made, going = Transforms(), asyncio.Event()
     calls = 0
 
-    @transforms.register("slow")
+    @made.register("slow")
     async def slow(_kind: str, body: Any) -> Any:
         nonlocal calls
         calls += 1
@@ -85,7 +92,7 @@ async def test_who_is_cut_off_while_it_waits_does_not_end_it_for_others() -> Non
         return body
 
     origin = Origin("evt_1", "order.paid", 0)
-    first, second = (asyncio.create_task(transforms.apply("slow", b"7", origin)) for _ in range(2))
+    first, second = (asyncio.create_task(made.apply("slow", b"7", origin)) for _ in range(2))
     while not calls:
         await asyncio.sleep(0)
     first.cancel()
@@ -153,6 +160,37 @@ async def test_a_transformation_that_fails_costs_only_its_message(
         assert (await road.explain(told[do])).state == "dead"
     lanes = await road.inspect.lanes()
     assert all(not lane.circuit.strikes for lane in lanes.lanes)
+
+
+async def test_those_that_hang_stop_no_others_until_they_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transforms, "TAKES_S", 0.2)
+    monkeypatch.setattr(transforms, "STUCK_MAX", THREADS + 2)
+    made, ended = Transforms(), threading.Event()
+
+    @made.register("hangs")
+    def hangs(_kind: str, body: Any) -> Any:
+        ended.wait(60)
+        return body
+
+    @made.register("quick")
+    def quick(_kind: str, body: Any) -> Any:
+        return body
+
+    origins = iter(Origin(f"evt_{n}", "order.paid", 0) for n in range(1_000))
+    for _ in range(THREADS + 1):
+        with pytest.raises(FailedTransform, match="longer than"):
+            await made.apply("hangs", b"1", next(origins))
+    assert await made.apply("quick", b"1", next(origins)) == b"1"
+    with pytest.raises(FailedTransform, match="longer than"):
+        await made.apply("hangs", b"1", next(origins))
+    with pytest.raises(MissingTransform, match="6 transformations hang"):  # its queue is held
+        await made.apply("quick", b"1", next(origins))
+    ended.set()
+    while made._stuck:
+        await asyncio.sleep(0.01)
+    assert await made.apply("quick", b"1", next(origins)) == b"1"
 
 
 async def test_a_transformation_that_a_process_does_not_know_holds_the_queue(

@@ -60,8 +60,8 @@ class SupervisedProcess:
     def __init__(self, descriptor: int, number: int) -> None:
         self.number = number
         self._end = socket.socket(fileno=descriptor)
-        # The connection is this process's alone: while a copy that a handler forks, or a program that it
-        # starts, has it too, the supervisor does not see on it that this process has ended.
+        # The connection is this process's alone: while a copy that a handler forks, or a program
+        # that it starts, has it too, the supervisor does not see that this process has ended.
         self._end.set_inheritable(False)
         os.register_at_fork(after_in_child=self._leave_connection)
         self._connection: SupervisorConnection | None = None

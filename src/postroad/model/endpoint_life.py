@@ -11,7 +11,7 @@ from postroad.model.entities import DAY_MS
 from postroad.model.errors import BadInput
 from postroad.model.event import Publish
 from postroad.model.outcome import Kind
-from postroad.model.pace import read_limit
+from postroad.model.pace import Limit, read_limit
 from postroad.model.rollup import KINDS
 
 By = Literal["owner", "operator"]
@@ -89,6 +89,9 @@ class Turn(Struct, frozen=True):
     failing_since_ms: int | None = None
     publish: Publish | None = None
     """The operational event, stored in the same transaction."""
+    drain: Limit | None = None
+    """The limit of its queue while it drains, or that this one is lifted. One that somebody set
+    stays."""
 
 
 class Turned(StrEnum):

@@ -112,7 +112,7 @@ def reference(number: int, more: Mapping[str, str]) -> bytes:
 
 def referred(headers: bytes) -> int | None:
     """Read which event a message carries; None when it has a body of its own."""
-    if not headers.startswith(MARK):
+    if not headers.startswith(MARK) or headers[MARKED : MARKED + 1] != b'"':
         return None
     return read_id(headers[len(MARK) - len(PREFIX) : MARKED].decode("latin-1"), PREFIX)
 

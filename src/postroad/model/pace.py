@@ -69,6 +69,17 @@ class Limit(Struct, frozen=True):
         return tuple(window for window in self.windows if window.length_us > SPACED_US)
 
 
+LIFTED: Final = Limit("", ())
+DRAINING: Final = " (draining)"
+"""What the text of a limit ends with that holds while an endpoint drains: no other one is lifted at
+the end of it."""
+
+
+def drain_limit(rate: str) -> Limit:
+    """Read the rate of draining."""
+    return replace(read_limit(rate), text=rate + DRAINING)
+
+
 def spacing_us(windows: tuple[Window, ...], cost: int, late_us: int) -> int:
     """Return the least time between two starts of cost 1, rounded up."""
     spaced = [window for window in windows if window.length_us <= SPACED_US]

@@ -15,6 +15,7 @@ from postroad.model.texts import ErrorText, Headers, Key, Name, QueueName, Rate,
 from postroad.model.tokens import Scope
 from postroad.model.webhook import HeaderNames, Shape
 from postroad.verbs.endpoint_facts import EndpointFacts, EndpointPage, NewEndpoint
+from postroad.verbs.endpoint_life import check_enabling
 
 Types = Annotated[tuple[Name, ...], Meta(max_length=100)]
 Expiry = Annotated[float, Meta(ge=0, le=31_622_400)]
@@ -103,11 +104,14 @@ async def endpoint_change(request: Request, id: str, asked: EndpointChange) -> E
     state, reason, by = (options.pop(name, "") for name in ("state", "reason", "by"))
     if by == "operator" and not request.who.every_tenant:
         raise Forbidden("by: your token is for one tenant, and an operator's is for all")
-    if state == "disabled":
-        _ = await endpoints.disable(id, reason=reason, by=by, tenant=tenant)  # shown below
+    if state == "enabled":
+        check_enabling(id, (await endpoints.get(id, tenant=tenant)).disabled_by, by)
     if options or not state:
         _ = await endpoints.change(id, tenant=tenant, **options)  # shown below
-    if state == "enabled":  # what was held goes to the new address
+    # The state last: if the change is refused, nothing is done; what was held goes to the new URL.
+    if state == "disabled":
+        _ = await endpoints.disable(id, reason=reason, by=by, tenant=tenant)  # shown below
+    if state == "enabled":
         _ = await endpoints.enable(id, by=by, tenant=tenant)  # shown below
     return await endpoints.get(id, tenant=tenant)
 

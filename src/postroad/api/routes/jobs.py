@@ -24,7 +24,7 @@ async def result(
 ) -> JobEnd:
     """Wait until a job has ended, at most so long, and tell what its handler returned (the option
     `result_ttl`), or why it failed."""
-    with request.context.waits.one() if wait_s else nullcontext():
+    with request.context.waits.one(request.tenant) if wait_s else nullcontext():
         end = await request.road.jobs.wait(id, timeout=wait_s, tenant=request.tenant)
     return end if sees_bodies(request) else _without_bodies(end)
 
