@@ -122,11 +122,29 @@ def test_the_pages_on_package_indexes_have_no_link_that_leads_nowhere_there(dist
         assert readme is not None
         other = readme.read().decode()
     assert (page[:11], other[:10]) == ("# Postroad\n", "# Postroad")
-    source = release.project()["urls"]["Source"]
-    for text, link in ((page, "docs/img/overview.png"), (other, "docs/guide/http.md")):
-        links = re.findall(r"\]\(([^)\s]+)\)", text)
-        assert f"{source}{link}" in links
-        assert [each for each in links if "://" not in each and not each.startswith("#")] == []
+    for text in (page, other):
+        links = re.findall(r"\]\(([^)\s]+)\)|\bsrc=\"([^\"]+)", text)
+        here = [each for pair in links for each in pair if each and "://" not in each]
+        assert [each for each in here if not each.startswith("#")] == []
+
+
+def test_the_pages_on_package_indexes_show_pictures_and_the_files_of_their_release(
+    dist: Path,
+) -> None:
+    """The page around a picture is no picture, and tomorrow's file is not what this release does."""
+    page = str(metadata(dist).get_payload())
+    version = release.project()["version"]
+    place = release.pyproject()["tool"]["postroad"]["index-page"]
+    assert all(f"v{{version}}/{{path}}" in address for address in place.values())
+    assert place["picture"] != place["file"]
+    picture = place["picture"].format(version=version, path="docs/img/overview.png")
+    assert f"]({picture})" in page
+    assert f"]({place['file'].format(version=version, path='docs/promises.md')})" in page
+    with tarfile.open(only(dist, "postroad-js-*.tgz")) as package:
+        other = package.extractfile("package/README.md")
+        assert other is not None
+        guide = place["file"].format(version=version, path="docs/guide/http.md")
+        assert f"]({guide})" in other.read().decode()
 
 
 def test_the_bill_of_materials_is_what_the_lock_brings_to_users(dist: Path) -> None:
@@ -212,11 +230,16 @@ def test_what_stands_in_the_way_of_publishing_is_said(monkeypatch: pytest.Monkey
     monkeypatch.setattr(release, "git", lambda *_words: " M README.md")
     monkeypatch.setattr(release, "public_face", list)
     urls = {"Homepage": "https://postroad.example/"}
-    monkeypatch.setattr(release, "project", lambda: {"version": "99.0", "urls": urls})
+    about = {
+        "project": {"version": "99.0", "urls": urls},
+        "tool": {"postroad": {"index-page": {"picture": "https://postroad.example/raw/{path}"}}},
+    }
+    monkeypatch.setattr(release, "pyproject", lambda: about)
     found = release.obstacles()
-    assert found[:3] == [
+    assert found[:4] == [
         "there are changes that are not committed",
         "CHANGELOG.md has no section [99.0]",
         "[project.urls] in pyproject.toml are placeholders",
+        "[tool.postroad.index-page] in pyproject.toml has placeholders",
     ]
     assert "http POST /v1/messages was public, and is gone" in found
