@@ -45,11 +45,11 @@ def test_the_image_is_built_from_the_lock_and_runs_as_nobody_special() -> None:
     assert all(name.startswith(("PATH", "PYTHON", "POSTROAD_")) for name in environment())
 
 
-def test_the_composition_has_an_api_and_two_workers_that_can_do_little() -> None:
+def test_the_composition_has_an_api_a_hub_and_two_workers_that_can_do_little() -> None:
     services = composition()["services"]
-    assert set(services) == {"postgres", "rabbitmq", "api", "worker"}
+    assert set(services) == {"postgres", "rabbitmq", "api", "hub", "worker"}
     assert services["worker"]["deploy"]["replicas"] == 2
-    for name in ("api", "worker"):
+    for name in ("api", "hub", "worker"):
         one = services[name]
         assert (one["read_only"], one["cap_drop"]) == (True, ["ALL"])
         assert one["security_opt"] == ["no-new-privileges:true"]

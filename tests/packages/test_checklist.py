@@ -116,8 +116,8 @@ def test_every_step_can_be_taken() -> None:
             assert made_by(line), line
         elif line.startswith(PYTHON):
             assert (ROOT / shlex.split(line)[1]).is_file(), line
-    known = ("make ", "git ", f"{PYTHON} ", f"(cd dist && sha256sum --check {release.SUMS})")
-    known += (f"pipx run postroad=={NEXT} demo",)
+    sums = f"(cd dist && sha256sum --check {release.SUMS})"
+    known = ("make ", "git ", f"{PYTHON} ", sums, f"pipx run postroad=={NEXT} demo")
     assert [line for line in typed if not line.startswith(known)] == []
 
 

@@ -3,8 +3,10 @@ bytes each time."""
 
 import hashlib
 import json
+import os
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from email import message_from_bytes
@@ -16,6 +18,7 @@ from trove_classifiers import classifiers
 
 from scripts import release
 from scripts.sbom import bill, pins, shipped
+from tests.packages.copies import committed, git
 from tests.ways.node import programs
 
 EPOCH = 1_700_000_000
@@ -49,6 +52,27 @@ def test_two_builds_are_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     assert {f.name: f.read_bytes() for f in again} == {
         f.name: f.read_bytes() for f in dist.iterdir()
     }
+
+
+@pytest.mark.wide
+def test_an_archive_of_the_commit_gives_the_same_bytes_elsewhere(
+    dist: Path, tmp_path: Path
+) -> None:
+    """In another folder, where others may read nothing and clocks show another time, without git."""
+    archive = git(committed(tmp_path / "copy"), "archive", "HEAD")
+    place = tmp_path / "elsewhere"
+    place.mkdir(mode=0o700)
+    environ = {
+        **os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "7",
+        "SOURCE_DATE_EPOCH": str(EPOCH), "PYTHONPATH": str(place / "src"),
+    }  # fmt: skip
+    line = f"umask 077 && tar -x && '{sys.executable}' scripts/release.py"
+    subprocess.run(("sh", "-c", line), cwd=place, env=environ, input=archive, check=True)
+    made = {file.name: file.read_bytes() for file in (place / "dist").iterdir()}
+    assert {
+        name for name, content in made.items() if content != (dist / name).read_bytes()
+    } == set()
+    assert made.keys() == {file.name for file in dist.iterdir()}
 
 
 def test_the_sums_are_those_of_the_files(dist: Path) -> None:
@@ -135,7 +159,7 @@ def test_the_pages_on_package_indexes_show_pictures_and_the_files_of_their_relea
     page = str(metadata(dist).get_payload())
     version = release.project()["version"]
     place = release.pyproject()["tool"]["postroad"]["index-page"]
-    assert all(f"v{{version}}/{{path}}" in address for address in place.values())
+    assert all("v{version}/{path}" in address for address in place.values())
     assert place["picture"] != place["file"]
     picture = place["picture"].format(version=version, path="docs/img/overview.png")
     assert f"]({picture})" in page
