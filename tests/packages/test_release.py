@@ -1,6 +1,7 @@
 """`make release`: wheel, sdist, JavaScript package, bill of materials, OpenAPI file, sums; the same
 bytes each time."""
 
+import asyncio
 import hashlib
 import json
 import os
@@ -12,12 +13,16 @@ import zipfile
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
+import cyclonedx.schema
+import jsonschema_rs
 import pytest
 from trove_classifiers import classifiers
 
 from scripts import release
 from scripts.sbom import bill, pins, shipped
+from tests.api.stand import Stand
 from tests.packages.copies import committed, git
 from tests.ways.node import programs
 
@@ -207,10 +212,33 @@ def test_a_library_that_only_a_library_needs_is_found() -> None:
     assert made["serialNumber"] != bill(lock.replace("==2", "==3"), "9", {"a"}, 0)["serialNumber"]
 
 
-def test_the_openapi_file_is_the_one_that_a_server_answers_with(dist: Path) -> None:
+def test_the_openapi_file_is_the_one_that_a_server_answers_with(dist: Path, tmp_path: Path) -> None:
+    async def answered() -> Any:
+        async with Stand(tmp_path) as stand:
+            return (await stand.say("GET", "/v1/openapi.json", token="")).json()
+
     found = json.loads(only(dist, "*.openapi.json").read_text())
-    assert found["openapi"].startswith("3.")
     assert "/v1/messages" in found["paths"]
+    assert found == asyncio.run(answered())
+
+
+def faults_in(made: Any) -> list[str]:
+    """What the schema of CycloneDX 1.6 says against a bill of materials."""
+    place = Path(str(cyclonedx.schema.__file__)).parent / "_res"
+    names = [f"{name}.SNAPSHOT.schema.json" for name in ("bom-1.6", "spdx", "jsf-0.82")]
+    schemas = {name: json.loads((place / name).read_text()) for name in names}
+    resources = [(f"http://cyclonedx.org/schema/{name}", each) for name, each in schemas.items()]
+    registry = jsonschema_rs.Registry(resources)
+    checker = jsonschema_rs.validator_for(schemas[names[0]], registry=registry)
+    return [each.message for each in checker.iter_errors(made)]
+
+
+def test_the_bill_of_materials_is_one_by_the_schema_of_cyclonedx(dist: Path) -> None:
+    found = json.loads(only(dist, "*.cdx.json").read_text())
+    assert faults_in(found) == []
+    found["components"][0]["type"] = "a part"
+    del found["components"][1]["name"]
+    assert len(faults_in(found)) == 2
 
 
 def test_the_javascript_package_is_installed_from_its_file_and_used(
