@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
@@ -22,7 +21,7 @@ from postroad.model.outcome import Kind
 from postroad.model.rollup import WorkerState
 from postroad.model.states import State
 from postroad.observe.names import METRICS, Metric
-from tests.servers import ServerMissing, apt_install
+from tests.servers.prometheus import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"
@@ -213,16 +212,6 @@ def settings_of(environment: dict[str, str]) -> Settings:
     return load({}, given, None, Settings()).settings
 
 
-def promtool() -> str:
-    """Where promtool is; installed when it is missing."""
-    for attempt in ("as found", "after apt"):
-        if found := shutil.which("promtool"):
-            return found
-        if attempt == "as found":
-            apt_install("prometheus")
-    raise ServerMissing("no promtool: run `apt-get install prometheus` as root")
-
-
 @pytest.mark.wide
 @pytest.mark.parametrize(
     "words",
@@ -234,6 +223,10 @@ def promtool() -> str:
 )
 def test_promtool_takes_the_rules_and_their_tests(words: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [promtool(), *words], cwd=ALERTS.parent, capture_output=True, text=True, check=False
+        [program("promtool"), *words],
+        cwd=ALERTS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
