@@ -1,6 +1,7 @@
 """The wheel that ships, installed in an empty environment and used from there."""
 
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,27 @@ def test_from_an_empty_folder_to_the_first_job_by_the_readme(bare: Stranger) -> 
     assert "postroad 0." in bare.types("postroad", "--version")
     shown = bare.types("postroad", "demo", "--plain", "--messages", "60", "--speed", "600")
     assert re.search(r"demo: 60 accepted, \d+ delivered, \d+ dead, 0 lost", shown)
+
+
+def test_the_sdist_is_built_and_installed_where_there_is_no_wheel(
+    dist: Path, tmp_path: Path
+) -> None:
+    """As those do who take no wheels: pip builds one in an environment of its own."""
+    (sdist,) = dist.glob("*.tar.gz")
+    (wheel,) = dist.glob("*.whl")
+    stranger = Stranger(tmp_path, tmp_path)
+    stranger.make_environment()
+    stranger.installs(f"pip install {sdist}")
+    listing = "import importlib.metadata as m; print(*m.files('postroad'), sep='\\n')"
+    found = {name for name in stranger.types("python", "-c", listing).splitlines() if ours(name)}
+    with zipfile.ZipFile(wheel) as archive:
+        assert found == {name for name in archive.namelist() if ours(name)}
+    shown = stranger.types("postroad", "demo", "--plain", "--messages", "60", "--speed", "600")
+    assert re.search(r"demo: 60 accepted, \d+ delivered, \d+ dead, 0 lost", shown)
+
+
+def ours(name: str) -> bool:
+    return name.startswith("postroad/") and not name.endswith(".pyc")
 
 
 def test_the_demo_runs_with_all_extras(everything: Stranger) -> None:

@@ -57,11 +57,10 @@ class RequestRefused(Exception):
         super().__init__(problem.detail)
         self.problem = problem
 
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        status = self.problem.status
-        return EXITS.get(status, 2 if status < 500 else 1)
+
+def exit_code(status: int) -> int:
+    """The exit code for a problem: 1 failed, 2 bad input, 3 unavailable."""
+    return EXITS.get(status, 2 if status < 500 else 1)
 
 
 class RoadClient:

@@ -12,7 +12,7 @@ from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import problem
-from postroad.cli.client import Query, RequestRefused, RoadClient
+from postroad.cli.client import Query, RequestRefused, RoadClient, exit_code
 from postroad.cli.options import SETTINGS, Argument, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, err, facts, failed, more, out, table
 from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
@@ -20,15 +20,7 @@ from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
-    Conflict,
-    CopyRefused,
-    NotCancelled,
-    NotDead,
-    NotOpen,
-    NotUncertain,
-    Overloaded,
     PostroadError,
-    StoreError,
 )
 from postroad.model.problem import Problem
 
@@ -293,26 +285,14 @@ def ending(call: BareInvocation, function: Callable[..., None], given: dict[str,
     try:
         function(call, **given)
     except RequestRefused as refused:
-        give_up(call, refused.problem, refused.code)
+        give_up(call, refused.problem, exit_code(refused.problem.status))
     except PostroadError as error:
-        give_up(call, problem(error), exit_code(error))
+        told = problem(error)
+        give_up(call, told, exit_code(told.status))
     except BrokenPipeError:
         raise Exit(1) from None
     except KeyboardInterrupt:
         raise Exit(130) from None
-
-
-def exit_code(error: PostroadError) -> int:
-    """The exit code for an error: 1 failed, 2 bad input, 3 unavailable."""
-    match error:
-        case Conflict() | NotDead() | NotCancelled() | NotUncertain() | CopyRefused():
-            return 1
-        case BadInput():
-            return 2
-        case StoreError() | NotOpen() | Overloaded():
-            return 3
-        case _:
-            return 1
 
 
 def give_up(call: BareInvocation, told: Problem, code: int) -> NoReturn:
