@@ -33,7 +33,7 @@ def everything(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Stranger
 
 def test_from_an_empty_folder_to_the_first_job_by_the_readme(dist: Path, tmp_path: Path) -> None:
     stranger = Stranger(tmp_path, dist)
-    said, took_s = first_job(stranger)
+    said, took_s = first_job(stranger, dist)
     assert re.fullmatch(r"msg_\w{13} is stored.*\ntry 1: welcome, Ada!\n", said)
     assert took_s > 0  # `make proof ITEM=first-job` holds it to a minute
     assert [name for name in EXTRAS if stranger.has(name)] == []
