@@ -77,7 +77,9 @@ def test_a_process_that_cannot_be_started_is_tried_again(
         return await start(*words, **options)
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", second_fails)
-    _ = supervise(log, tmp_path / "go", lambda: until(log, "a process works", 2))  # 0 is below
+    _ = supervise(
+        log, tmp_path / "go", lambda: until(log, "worker process is ready", 2)
+    )  # 0 is below
     assert "could not be started" in log.getvalue()
 
 
@@ -87,7 +89,7 @@ def test_the_end_of_a_process_is_heard_while_its_sum_waits_for_a_silent_one(
     monkeypatch.setattr(supervisor, "COUNT_S", 3600.0)
 
     async def story() -> None:
-        await until(log, "a process works", 2)
+        await until(log, "worker process is ready", 2)
         (tmp_path / "go").touch()
         await until(log, 'a process ended" number=0 code=5')
 
@@ -98,4 +100,4 @@ def test_one_that_is_stopped_while_it_loads_does_not_make_the_stop_a_failure(
     log: io.StringIO, tmp_path: Path
 ) -> None:
     """It does not catch SIGTERM yet, and has nothing in hand."""
-    assert supervise(log, tmp_path / "go", lambda: until(log, "a process works")) == 0
+    assert supervise(log, tmp_path / "go", lambda: until(log, "worker process is ready")) == 0

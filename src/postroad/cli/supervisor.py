@@ -110,7 +110,7 @@ class ProcessSupervisor:
         while (word := await worker.line.hear()) is not None:
             if word.kind == "started":
                 works.set()
-                self._log.info("a process works", number=number, pid=worker.process.pid)
+                self._log.info("worker process is ready", number=number, pid=worker.process.pid)
             self._answer(worker, word)
         code = await worker.process.wait()
         del self._workers[number]
