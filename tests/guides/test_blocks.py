@@ -31,7 +31,7 @@ INDENTED = re.compile(r"(?:^\n|\A)((?: {4}[^\n]*\n(?:\n(?= {4}))?)+)", re.MULTIL
 AS_PYTHON = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST
 KINDS = {
     *("python", "python fragment", "js", "json", "toml", "sh", "console"),
-    *("text", "csv", "html", "frames", "mermaid"),
+    *("text", "csv", "html", "frames", "mermaid", "ini", "dockerfile"),
 }
 """The second line is for people: nothing reads it, or a test of its own does."""
 
