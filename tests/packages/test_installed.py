@@ -37,7 +37,7 @@ def everything(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Stranger
 def bare(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Stranger:
     """Without extras, as README installs it, and with the first job done."""
     stranger = Stranger(tmp_path_factory.mktemp("bare"), dist)
-    said, took_s = first_job(stranger)
+    said, took_s = first_job(stranger, dist)
     assert re.fullmatch(r"msg_\w{13} is stored.*\ntry 1: welcome, Ada!\n", said)
     assert took_s > 0  # `make proof ITEM=first-job` holds it to a minute
     return stranger

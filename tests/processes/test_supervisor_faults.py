@@ -94,7 +94,9 @@ def test_a_process_that_cannot_be_started_is_tried_again(
         return await start(*words, **options)
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", second_fails)
-    _ = supervise(log, tmp_path / "go", lambda: until(log, "a process works", 2))  # 0 is below
+    _ = supervise(
+        log, tmp_path / "go", lambda: until(log, "worker process is ready", 2)
+    )  # 0 is below
     assert "could not be started" in log.getvalue()
 
 
@@ -104,7 +106,7 @@ def test_the_end_of_a_process_is_heard_while_its_sum_waits_for_a_silent_one(
     monkeypatch.setattr(supervisor, "COUNT_S", 3600.0)
 
     async def story() -> None:
-        await until(log, "a process works", 2)
+        await until(log, "worker process is ready", 2)
         (tmp_path / "go").touch()
         await until(log, 'a process ended" number=0 code=5')
 
@@ -120,10 +122,10 @@ def test_one_whose_copy_lives_on_is_started_anew_and_does_not_hold_up_the_stop(
     forks.touch()
 
     async def story() -> None:
-        await until(log, "a process works", 2)
+        await until(log, "worker process is ready", 2)
         (tmp_path / "go").touch()
         await until(log, 'a process ended" number=0 code=5')
-        await until(log, 'a process works" number=0', 2)
+        await until(log, 'worker process is ready" number=0', 2)
 
     try:
         _ = supervise(log, tmp_path / "go", story)  # it is that of the first one
@@ -153,4 +155,4 @@ def test_one_that_is_stopped_while_it_loads_does_not_make_the_stop_a_failure(
     log: io.StringIO, tmp_path: Path
 ) -> None:
     """It does not catch SIGTERM yet, and has nothing in hand."""
-    assert supervise(log, tmp_path / "go", lambda: until(log, "a process works")) == 0
+    assert supervise(log, tmp_path / "go", lambda: until(log, "worker process is ready")) == 0

@@ -142,7 +142,7 @@ class AuditTrail:
         try:
             _ = await self._store.audit_add(line)  # it is whole: its number is not needed
         except StoreError as error:  # the refusal itself is to be answered
-            self._log.warning("a refusal is missing in the audit log", error=str(error))
+            self._log.warning("could not write a refusal to the audit log", error=str(error))
 
     def _line(self, request: Request, route: Route, what: dict[str, str]) -> AuditLine:
         address = ""

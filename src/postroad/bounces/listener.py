@@ -96,7 +96,7 @@ class BounceListener:
             except OSError as error:
                 if not told:
                     facts = {"address": self.where.url, "error": str(error.strerror or error)}
-                    self._log.warning("bounces are not listened for here now", **facts)
+                    self._log.warning("cannot listen for bounces: trying again", **facts)
                     told = True
                 await self._clock.sleep(AGAIN_S)
                 continue

@@ -228,9 +228,10 @@ async def _until_stopped(
 def in_hand(ended: StopSummary | None) -> str:
     """What became of the tries that were in flight at a stop, in words."""
     if ended is None or not ended.in_hand:
-        return "nothing was in hand"
+        return "no tries were running"
     became = f"{ended.cut} of them given back uncounted" if ended.cut else "all finished"
-    return f"{ended.in_hand} in hand, {became}"
+    were = "1 try was" if ended.in_hand == 1 else f"{ended.in_hand} tries were"
+    return f"{were} running, {became}"
 
 
 async def _lead(station: HubService, said: SafeConsole, *, alone: bool) -> HubService | None:

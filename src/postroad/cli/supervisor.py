@@ -127,7 +127,7 @@ class ProcessSupervisor:
         while (word := await worker.connection.hear()) is not None:
             if word.kind == "started":
                 works.set()
-                self._log.info("a process works", number=number, pid=worker.process.pid)
+                self._log.info("worker process is ready", number=number, pid=worker.process.pid)
             self._answer(worker, word)
 
     async def _start(self, number: int) -> WorkerProcess:

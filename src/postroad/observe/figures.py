@@ -165,7 +165,7 @@ class FigureGatherer:
         if len(self._unwritten) > UNWRITTEN_MAX:
             lost = len(self._unwritten) - UNWRITTEN_MAX
             del self._unwritten[:lost]
-            self._log.warning("figures are left out, the store has been away for long", rows=lost)
+            self._log.warning("dropped figures: the store was away too long", rows=lost)
 
     async def run(self) -> None:
         """Write figures when a bucket has ended; without figures nothing is written."""
