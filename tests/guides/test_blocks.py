@@ -22,7 +22,7 @@ from postroad import Postroad, Settings, config
 from postroad.api.login_file import read_login_file
 from postroad.api.unsubscribe_page import read_words
 from tests.site.links import papers
-from tests.ways.node import programs
+from tests.webhook_requests.node import programs
 
 ROOT = Path(__file__).parents[2]
 PAPERS = papers(ROOT)

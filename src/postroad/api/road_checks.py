@@ -12,6 +12,8 @@ LATE_MS: Final = 60_000
 """Messages that are due for longer should have been tried."""
 SOON_MS: Final = 14 * DAY_MS
 PAGE: Final = 500
+DEAD_MAX: Final = 100
+"""Of the last hour: more are not told one by one."""
 GROWTH_MAX: Final = 10
 """Deaths in an hour that are worth a look."""
 NAMED_MAX: Final = 3

@@ -54,7 +54,10 @@ def lanes(
     call: Listing, limit: Limit = 100, after: After = "", *, trouble: Trouble = False
 ) -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
-    columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
+    columns = (
+        "lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "in flight#",
+        "served by~", "because~",
+    )  # fmt: skip
     call.listed(
         "/v1/lanes",
         columns,
@@ -65,6 +68,7 @@ def lanes(
             row["queues"],
             row["waiting"],
             row["held"],
+            "{in_flight} of {size}".format_map(row["window"]) if row["window"] else "–",
             f"process {row['owner']['pid']} on {row['owner']['host']}" if row["owner"] else "–",
             row["because"],
         ),

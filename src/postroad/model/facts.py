@@ -33,6 +33,14 @@ class Owner(Struct, frozen=True):
     heard_at_ms: int
 
 
+class LaneWindow(Struct, frozen=True):
+    """How many tries of a lane are under way, and how many at a time it may have. A queue with none
+    may begin beyond that, up to twice as many: slow queues hold up no others."""
+
+    in_flight: int
+    size: int
+
+
 class LaneState(Struct, frozen=True):
     """A lane without its credential, which is a secret."""
 

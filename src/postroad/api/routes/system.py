@@ -20,8 +20,8 @@ from postroad.api.machine_checks import (
 )
 from postroad.api.request import Request
 from postroad.api.road_checks import (
+    DEAD_MAX,
     HOUR_MS,
-    PAGE,
     check_circuits,
     check_dead,
     check_tokens,
@@ -113,7 +113,7 @@ async def _road(request: Request, said: dict[str, Any]) -> list[Finding]:
     since = datetime.fromtimestamp((now_ms - HOUR_MS) / 1000, UTC)
     which = dead.DeadQuery(since=since)
     lanes = await queues.lanes.handler(request, limit=LANES, trouble=True, most=1)
-    page = await dead.dead_list.handler(request, which, limit=PAGE)
+    page = await dead.dead_list.handler(request, which, limit=DEAD_MAX)
     workers = await figures.workers.handler(request)
     told: Callable[[Any], Any] = msgspec.to_builtins
     return [

@@ -59,6 +59,7 @@ PAGE: Final = WebPage(
         Region("tokens", _tokens),
         Region("audit", _audit),
     ),
+    query=("verb", "actor", "after"),
     actions={
         "/access/make": _make,
         "/access/revoke": does("DELETE /v1/tokens/{id}", "Revoked: it is refused from now on."),
