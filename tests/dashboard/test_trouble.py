@@ -71,6 +71,8 @@ async def test_levels_of_which_only_some_queues_were_looked_at_say_so(stand: Pag
     shown = (await stand.get("/", {"postroad-region": "levels"})).content.decode()
     assert f'<td class="num">{levels[0]["waiting"]}+</td>' in shown
     assert f"Backlog by retry level: {levels[0]['waiting']}+ waiting, 0+ held" in shown
+    shown = (await stand.get("/", {"postroad-region": "trouble"})).content.decode()
+    assert f"{levels[0]['waiting']}+ messages</a> are due for more than a minute" in shown
     levels = (await stand.say("GET", "/v1/levels")).json()
     assert (levels[0]["whole"], levels[0]["waiting"]) == (True, lanes)
 

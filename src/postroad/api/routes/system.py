@@ -32,11 +32,13 @@ from postroad.api.routing import fetch
 from postroad.api.shown_settings import value_of
 from postroad.config import names, unknown
 from postroad.model.errors import Forbidden
-from postroad.model.facts import COUNTED_MAX, StoreFacts
+from postroad.model.facts import StoreFacts
 from postroad.model.tokens import Scope
 from postroad.stores.naming import file_of, shown
 from postroad.version import VERSION
 
+COUNTED: Final = 1_000
+"""Messages of a state, and dead ones, are counted so far: for a finding that is many."""
 LANES: Final = 10
 """Maximum lanes in trouble that are listed: a finding names three."""
 PROGRAM: Final = "program"
@@ -78,7 +80,7 @@ async def system(request: Request) -> System:
     if not request.who.every_tenant:
         raise Forbidden("the server is for all tenants: this needs a token of every tenant")
     here = request.context
-    said = msgspec.to_builtins(await stats.stats.handler(request, most=COUNTED_MAX))
+    said = msgspec.to_builtins(await stats.stats.handler(request, most=COUNTED))
     found = [*await asyncio.to_thread(_machine, request), *await _road(request, said)]
     address = shown(here.road.dsn)
     store = StoreView(address, await here.road.store.store_facts(), said["oldest_due_ms"])
@@ -118,8 +120,8 @@ async def _road(request: Request, said: dict[str, Any]) -> list[Finding]:
     told: Callable[[Any], Any] = msgspec.to_builtins
     return [
         check_workers(told(workers), said),
-        check_circuits(told(lanes)["lanes"], said),
-        check_dead(said, len(page.messages), more=bool(page.after)),
+        check_circuits(told(lanes)["lanes"], said, COUNTED),
+        check_dead(said, len(page.messages), more=bool(page.after), most=COUNTED),
         check_tokens(told(await tokens.token_list.handler(request)), now_ms),
     ]
 

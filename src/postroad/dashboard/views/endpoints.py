@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from postroad.dashboard.acting import does, shown_once
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
-from postroad.dashboard.plots import HOUR_MS, answer_times, backlog_of, deliveries, slots
+from postroad.dashboard.plots import HOUR_MS, answer_times, deliveries, slots
 from postroad.remote.api_request import part
 
 ITS: Final = "/v1/endpoints/{id}"
@@ -34,8 +34,7 @@ async def _story(view: PageView) -> dict[str, Any]:
         deliveries("day-tries", "Tries in the last day", shown),
         answer_times("day-took", "Time to answer in the last day", shown, points, whole),
     ]
-    queue = await view.api.get("/v1/queues:explain", queue=told["queue"])
-    return {"told": told, "stats": stats, "plots": [*plots, backlog_of(queue)]}
+    return {"told": told, "stats": stats, "plots": plots}
 
 
 async def _create(view: PageView, form: Form) -> ActionResult:

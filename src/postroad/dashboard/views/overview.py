@@ -18,7 +18,7 @@ from postroad.dashboard.plots import (
     parts_of,
     slots,
 )
-from postroad.dashboard.rendering import count, plural
+from postroad.dashboard.rendering import count, plural, upto
 from postroad.dashboard.views.failing import failing_queues, last_error
 from postroad.model.facts import COUNTED_MAX
 
@@ -90,7 +90,7 @@ def _list(state: str) -> str:
 
 def _blocks(said: dict[str, Any]) -> str:
     found = [
-        f"{count(said[name])} {words}"
+        f"{upto(said[name])} {words}"
         for name, words in (
             ("blocked_queues", "blocked"),
             ("paused_queues", "paused"),
@@ -104,7 +104,7 @@ def _blocks(said: dict[str, Any]) -> str:
 
 def _dead(by_reason: dict[str, int]) -> str:
     found = sorted(by_reason.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{count(number)} {reason.replace('_', ' ')}" for reason, number in found[:2])
+    return ", ".join(f"{upto(number)} {reason.replace('_', ' ')}" for reason, number in found[:2])
 
 
 async def _trouble(view: PageView) -> dict[str, Any]:
@@ -119,14 +119,20 @@ async def _trouble(view: PageView) -> dict[str, Any]:
     more |= left
     if said["uncertain"]:
         text = "may have arrived or not: say what became of them."
-        found.append(Trouble(f"{count(said['uncertain'])} uncertain", text, _list("uncertain")))
+        found.append(
+            Trouble(f"{upto(said['uncertain'], said['whole'])} uncertain", text, _list("uncertain"))
+        )
     if number := said["hour"]["dead"]:
         text = f"died in the last hour. {_dead(said['dead'])} in all."
         found.append(Trouble(f"{count(number)} messages", text, "/dead", "bad"))
     late_ms = said["now_ms"] - (said["oldest_due_ms"] or said["now_ms"])
     if late_ms > MINUTE_MS and not said["delivers"]:
         text = "are due for more than a minute: is a worker running?"
-        found.append(Trouble(f"{count(said['waiting'])} messages", text, _list("waiting"), "bad"))
+        found.append(
+            Trouble(
+                f"{upto(said['waiting'], said['whole'])} messages", text, _list("waiting"), "bad"
+            )
+        )
     unfinished = said["waiting"] + said["held"] + said["uncertain"]
     quiet = not unfinished and not said["dead"] and not said["hour"]["tries"]
     return {"found": found, "more": more, "quiet": quiet and await _is_new(view)}
