@@ -229,6 +229,7 @@ class Postroad:
             await self.sealing.open()
             self.owner = await self.store.join()
             self._sending.open(self.owner)
+            self.inspect.begin()
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
             self.window.open()

@@ -75,9 +75,7 @@ def count(number: float | None) -> str:
 
 def upto(number: int, whole: bool = True) -> str:  # noqa: FBT001 - a filter
     """A count of messages that ends at a number, as explanations and lists have them; or that is
-    of some only, of which none may be."""
-    if not number and not whole:
-        return "0 seen"
+    of some only."""
     return f"{count(number)}+" if number >= COUNTED_MAX or not whole else count(number)
 
 

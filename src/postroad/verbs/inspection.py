@@ -62,7 +62,11 @@ class Inspection:
         self._store = store
         self._window = window
         self._intervals_s = intervals_s
-        self._began_s = store.clock.steady_s()
+        self._began_s: float | None = None
+
+    def begin(self) -> None:
+        """Count statements an hour from now on: the road is open."""
+        self._began_s = self._store.clock.steady_s()
 
     async def queues(
         self,
@@ -116,7 +120,8 @@ class Inspection:
         """The retry-level table with live counts; with `most` each up to so many."""
         said, asked = await self.overview(most=most, tenant=tenant), self._store.queries
         polling = queries_per_hour(self._intervals_s)
-        hours = max(1.0, (self._store.clock.steady_s() - self._began_s) / HOUR_S)
+        now_s = self._store.clock.steady_s()
+        hours = max(1.0, (now_s - (self._began_s or now_s)) / HOUR_S)
         return [
             _level(level, interval_s, polling[level], said, (asked, hours), len(polling) - 1)
             for level, interval_s in enumerate(self._intervals_s)
