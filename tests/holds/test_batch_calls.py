@@ -39,7 +39,7 @@ async def test_one_of_a_call_is_told_and_all_of_it_are_cut(road: Postroad) -> No
         await until(lambda: f"{sorted(bodies)} began" in seen)
         return ids
 
-    async def told(id: str) -> None:  # noqa: A002
+    async def tells(id: str) -> None:  # noqa: A002
         while (await road.cancel(id, running=True, wait=1)).state != "sending":
             pass
 
@@ -49,9 +49,9 @@ async def test_one_of_a_call_is_told_and_all_of_it_are_cut(road: Postroad) -> No
             await asyncio.sleep(0.02)
         assert (await road.cancel(alone.id, running=True)).state == "cancelled"
         one, other = await begun("a", "b")
-        await told(one)
+        await tells(one)
         half, whole = await begun("c", "half")
-        await told(whole)
+        await tells(whole)
         go.set()
         assert (await road.jobs.wait(one, timeout=40)).state == "delivered"
         assert (await road.jobs.wait(other, timeout=40)).state == "delivered"
