@@ -196,8 +196,10 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.sessions = SessionAdmin(store, store.clock)
-        self.tokens = TokenAdmin(store, store.clock)
+        self.sessions, self.tokens = (
+            SessionAdmin(store, store.clock),
+            TokenAdmin(store, store.clock),
+        )
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
         self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live.window)

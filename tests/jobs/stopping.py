@@ -4,7 +4,8 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,6 +30,18 @@ async def until(holds: Callable[[], object]) -> None:
     """Wait for a condition; the test as a whole is bounded."""
     while not holds():
         await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def delivering(road: Postroad) -> AsyncIterator[None]:
+    """An open road delivers meanwhile."""
+    road.hears_signals = False
+    work = asyncio.create_task(road.run())
+    try:
+        yield
+    finally:
+        road.stop()
+        await work
 
 
 async def _stop(road: Postroad, job: Receipt) -> tuple[float, str]:

@@ -10,8 +10,8 @@ it is that of a message whose running try is to be stopped, too, with its sign c
 READERS: Final = 0
 """In place of an owner: a process that waits to read a lane that nobody sends from."""
 WAITERS: Final = -1
-"""In place of an owner: a process that waits for the end of a batch, which is in place of the
-lane."""
+"""In place of an owner: a process that waits for the end of a message or a batch, which is in place
+of the lane."""
 
 
 class Listener(Protocol):
@@ -51,8 +51,8 @@ class Bell(Protocol):
         """Send no more wake-ups to this owner."""
 
     def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set, while this is open, when the message may have ended. It is not set
-        for what expires or is erased."""
+        """An event that is set, while this is open, when the message may have ended. What is erased
+        is not told of."""
 
     def want(self, number: int) -> None:
         """Ask those who may end the message, in whichever process, to ring for it."""

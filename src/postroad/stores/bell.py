@@ -12,7 +12,7 @@ from postroad.ports.bell import READERS, WAITERS, Listener
 
 class Ring(Struct, frozen=True, array_like=True, gc=False):
     """One wake-up, sent after its transaction: for the owner of a lane, for those who wait to read
-    it (READERS) or for the end of a batch (WAITERS), or (None) for all pollers."""
+    it (READERS) or for an end (WAITERS), or (None) for all pollers."""
 
     owner: int | None
     lane: int

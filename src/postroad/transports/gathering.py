@@ -33,7 +33,7 @@ class Some(Exception):
         )
 
 
-class _Call(Struct, eq=False):
+class GatheredCall(Struct, eq=False):
     """A call of the function, and the messages that it has got."""
 
     batch: list[tuple[Job, "asyncio.Future[None]"]]
@@ -59,7 +59,7 @@ class Gatherer:
         self._waiting: dict[str, tuple[Job, asyncio.Future[None]]] = {}
         self._timer: Timer | None = None
         self._calls: set[asyncio.Task[None]] = set()
-        self._begun: dict[str, _Call] = {}
+        self._begun: dict[str, GatheredCall] = {}
         """The calls of messages that have not taken their answers."""
         self._held_up = False
         """It is time for a call, but too many run."""
@@ -113,7 +113,7 @@ class Gatherer:
             return
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._run(batch), context=self._context.copy())
-        call = _Call(batch, task)
+        call = GatheredCall(batch, task)
         self._calls.add(task)
         task.add_done_callback(self._ended)
         for message, answer in batch:
@@ -127,7 +127,7 @@ class Gatherer:
         if self._held_up:
             self._call()
 
-    def _cut(self, call: _Call) -> None:
+    def _cut(self, call: GatheredCall) -> None:
         """End a call that nobody waits for any more."""
         if all(answer.cancelled() for _, answer in call.batch):
             call.task.cancel()

@@ -28,7 +28,7 @@ class FailedInChild(Exception):
         self.outcome = outcome
 
 
-class _Call(Struct, eq=False):
+class ChildCall(Struct, eq=False):
     """A try, and the child that is called for it."""
 
     child: ChildProcess | None = None
@@ -52,14 +52,14 @@ class ProcessSession:
         self.reports: Reports | None = None
         self.around: Sequence[Around] = ()
         self.reads: Reads = plain
-        self._calls: dict[int, _Call] = {}
+        self._calls: dict[int, ChildCall] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
         beat = BEAT.get()
         beat(CENTURY_S)  # its time begins with the call
         await self._children.place()
-        call = self._calls[message.id] = _Call()
+        call = self._calls[message.id] = ChildCall()
         try:
             if self.around:
                 return await self._within(queue, message, beat)
