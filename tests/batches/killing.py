@@ -44,9 +44,9 @@ class BatchReport(Struct):
 class Crew:
     """Worker processes that this one starts and kills."""
 
-    def __init__(self, dsn: str, ledger: Path) -> None:
+    def __init__(self, dsn: str, ledger: Path, size: int = CREW) -> None:
         self._command = (sys.executable, "-m", "tests.batches.worker_process", dsn, str(ledger))
-        self.processes = [self._start() for _ in range(CREW)]
+        self.processes = [self._start() for _ in range(size)]
 
     def _start(self) -> "subprocess.Popen[bytes]":
         paths = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}

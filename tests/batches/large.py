@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from postroad import Message, Postroad
 from postroad.model.batch import batch_number
-from tests.batches.killing import ROOT, Crew
+from tests.batches.killing import CREW, ROOT, Crew
 
 PATIENCE_S = 3_600.0
 END_BLOCKS_MAX = 500
@@ -46,7 +46,7 @@ class LargeReport(Struct):
     breaches: list[str] = field(default_factory=list)
 
 
-async def send_large(dsn: str, members: int) -> LargeReport:
+async def send_large(dsn: str, members: int, size: int = CREW) -> LargeReport:
     """Send one batch from a process of its own, and let a crew deliver all but one of it. Then look what
     its end would cost, cancel the last one, and count what follows."""
     words = (sys.executable, "-m", "tests.batches.large_sender", dsn, str(members))
@@ -59,7 +59,7 @@ async def send_large(dsn: str, members: int) -> LargeReport:
         ledger = Path(folder) / "ledger"
         ledger.touch()
         async with _watching(dsn) as road:
-            crew, start_s = Crew(dsn, ledger), time.perf_counter()
+            crew, start_s = Crew(dsn, ledger, size), time.perf_counter()
             try:
                 await _until_left(road, stored.batch, 1, report)
                 report.drained_s = time.perf_counter() - start_s

@@ -5,15 +5,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from postroad import Message, Postroad, Send, sync
 from postroad.errors import BadInput, BadTime
 from postroad.testing.rehearsal import Rehearsal
 from tests.cli.running import postroad
-from tests.replacing.racing import race, race_with_due
-from tests.servers.postgres import PrivatePostgres
+from tests.replacing.racing import race
 
 
 @pytest.fixture
@@ -31,13 +29,6 @@ def got(road: Postroad) -> list[object]:
 async def test_the_newest_of_racing_bodies_is_sent_once(dsn: str) -> None:
     roads = 1 if dsn.startswith("sqlite") else 3
     assert (await race(dsn, 600, 20, roads)).breaches == []
-
-
-async def test_what_was_replaced_is_not_sent_though_it_would_be_due_in_a_moment(dsn: str) -> None:
-    roads = 1 if dsn.startswith("sqlite") else 4
-    report = await race_with_due(dsn, 400, 20, roads)
-    assert report.breaches == []
-    assert (report.sent, report.replaced > 0) == (420, True), report
 
 
 async def test_the_answer_says_what_became_of_the_earlier_one(
@@ -86,38 +77,6 @@ async def test_one_that_runs_is_not_replaced(dsn: str) -> None:
         road.stop()
         await running
     assert got == [1, 2]
-
-
-async def test_one_that_starts_while_another_with_its_key_is_stored_is_not_replaced(
-    server: PrivatePostgres,
-) -> None:
-    dsn = server.create_road()
-    road, connection = Postroad(dsn), await asyncpg.connect(dsn)
-    owned, begun, go_on = asyncio.Event(), asyncio.Event(), asyncio.Event()
-
-    @road.handler("slow")
-    async def slow(message: Message) -> None:
-        if message.body == 0:
-            owned.set()
-        else:
-            begun.set()
-            await go_on.wait()
-
-    async with road, asyncio.timeout(120):
-        running = asyncio.create_task(road.run())
-        _ = await road.send("slow", 0)  # the lane has an owner from now on
-        await owned.wait()
-        _ = await road.send("slow", 1, replace="k", delay=2)
-        async with connection.transaction():
-            _ = await connection.execute("select from postroad.idempotency for update")
-            sending = asyncio.ensure_future(road.send("slow", 2, replace="k", delay=2))
-            await begun.wait()
-            assert not sending.done()
-        assert (await sending).earlier == "started"
-        go_on.set()
-        road.stop()
-        await running
-    await connection.close()
 
 
 async def test_many_at_once_replace_each_other_in_order(road: Postroad, got: list[object]) -> None:
