@@ -27,7 +27,7 @@ class Listener(Protocol):
         """A message of a lane of yours is to be cancelled; LEAVE: the lane is to be given back."""
 
     def on_expiry(self, at_ms: int) -> None:
-        """Something expires then, perhaps sooner than you thought."""
+        """Called with the time at which something expires, perhaps sooner than was known."""
 
     def holds(self, lane: int, number: int) -> bool:
         """Whether you hold a message of a lane: it is in flight, or not yet recorded."""
