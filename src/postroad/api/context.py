@@ -40,7 +40,7 @@ class Context:
         self.login_file = read_login_file(settings.login_file)
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)
-        """Tries in a minute of one link, and of wrong links from one network."""
+        """So many a minute of one link, and of wrong links from one network."""
         self.login_tries = Tries(road.store.clock)
         self.waits = Waits()
         self.uploads = UploadCapacity()

@@ -75,7 +75,7 @@ class Regions:
             kept.until_s = 0.0
 
     def forget(self) -> None:
-        """Render everything again: something was changed here."""
+        """Render everything anew: something was changed here."""
         self._changes += 1
         for kept in self._kept.values():
             kept.until_s = 0.0

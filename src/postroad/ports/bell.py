@@ -8,10 +8,9 @@ LEAVE: Final = -1
 """In place of a message to be cancelled: the lane itself is wanted, and given back. A number below
 it is that of a message whose running try is to be stopped, too, with its sign changed."""
 READERS: Final = 0
-"""In place of an owner: a process that waits to read a lane that nobody sends from."""
+"""In place of an owner: whoever waits to read a lane that nobody sends from."""
 WAITERS: Final = -1
-"""In place of an owner: a process that waits for the end of a batch, which is in place of the
-lane."""
+"""In place of an owner: whoever waits for the end of a batch, which is in place of the lane."""
 
 
 class Listener(Protocol):
@@ -27,7 +26,7 @@ class Listener(Protocol):
         """A message of a lane of yours is to be cancelled; LEAVE: the lane is to be given back."""
 
     def on_expiry(self, at_ms: int) -> None:
-        """Called with the time at which something expires, perhaps sooner than was known."""
+        """Something expires then, perhaps sooner than you thought."""
 
     def holds(self, lane: int, number: int) -> bool:
         """Whether you hold a message of a lane: it is in flight, or not yet recorded."""
@@ -51,8 +50,8 @@ class Bell(Protocol):
         """Send no more wake-ups to this owner."""
 
     def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set, while this is open, when the message may have ended. It is not set
-        for what expires or is erased."""
+        """An event that is set, while this is open, when the message may have ended. What expires
+        or is erased is not told of."""
 
     def want(self, number: int) -> None:
         """Ask those who may end the message, in whichever process, to ring for it."""

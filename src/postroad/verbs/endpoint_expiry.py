@@ -47,7 +47,7 @@ class EndpointExpiry:
             try:
                 wait_s = await self._sweep(store)
             except PostroadError as error:
-                away = isinstance(error, StoreUnavailable)  # which is logged for all parts at once
+                away = isinstance(error, StoreUnavailable)  # which is told for all parts at once
                 tell = self._log.debug if away else self._log.warning
                 tell("could not delete expired endpoints", error=str(error))
                 wait_s = RETRY_S

@@ -46,8 +46,7 @@ class EndpointWatch:
         self._unwritten: list[EndpointHour] = []
         self._writing: asyncio.Task[None] | None = None
         self._unjudged: set[int] = set()
-        """Queues whose counts are written and not judged yet: a watch that is stopped in between
-        judges them at its end."""
+        """Queues whose counts are written: whoever is stopped in between judges them at its end."""
         self._look_at_s = 0.0
         self._rules: dict[str, EndpointRules] = {}
         self._dead = DeadNotices(store.clock, turns, self._rules_of)
@@ -97,8 +96,8 @@ class EndpointWatch:
     async def _write(self, store: EventStore, hours: Sequence[EndpointHour]) -> None:
         self._unwritten += hours
         while self._unwritten or self._writing:
-            # A watch that is cancelled here leaves it at work: else what is given back meanwhile
-            # would be counted twice.
+            # Whoever is cancelled here leaves it at work: what is given back meanwhile would be
+            # counted twice.
             self._writing = self._writing or asyncio.ensure_future(self._count(store))
             await asyncio.shield(self._writing)
             await self._judge_all(store)

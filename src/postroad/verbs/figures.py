@@ -29,7 +29,7 @@ from postroad.verbs.paging import moment_ms, span_ms
 
 NAMES_MAX: Final = 100
 WRITTEN_MS: Final = 2_000
-"""How long after its end a bucket is sure to have the figures of all processes."""
+"""So long after its end a bucket has the figures of all processes."""
 Unwritten = Callable[[], Sequence[Rollup]]
 """The figures of this process that the store does not have yet."""
 

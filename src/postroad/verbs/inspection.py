@@ -42,7 +42,7 @@ class LevelRow(Struct, frozen=True):
     waiting: int
     held: int
     oldest_due_ms: int | None
-    """When the oldest waiting message was due, as in the counts of the road."""
+    """Of those that wait, as in the counts of the road."""
 
 
 @bounded
