@@ -304,7 +304,7 @@ class Engine:
         return not (self._runners.stopping or full or now_s > self.janitor.stale_after_s)
 
     def _pump(self, worker: LaneWorker) -> None:
-        """Something changed for this lane: ask for what it lacks, start what can go."""
+        """Ask the store for what a changed lane lacks, and start what can go."""
         if worker.stopped:
             self.owned.calm.set()
             return
