@@ -190,7 +190,7 @@ class Postroad:
         live = LiveEngine(self)
         self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
-        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live.window)
+        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         send_many, redaction = self._sending.send_many, self._redaction
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
@@ -228,7 +228,6 @@ class Postroad:
             await self.sealing.open()
             self.owner = await self.store.join()
             self._sending.open(self.owner)
-            self.inspect.begin()
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
             self.window.open()
