@@ -11,7 +11,7 @@ from postroad.model.try_details import TryDetails
 from postroad.model.webhook import HookEntry, HookRow
 from tests.contract.bench import Bench
 
-NOTE = TryDetails("127.0.0.1:80", "", b'{"webhook-id":"msg_1"}', b"said \x00\xff", 3)
+NOTE = TryDetails("127.0.0.1:80", "", b'{"webhook-id":"msg_1"}', b"said \x00\xff", 3, 2)
 
 
 async def test_settings_are_kept_and_changed(bench: Bench) -> None:
@@ -95,7 +95,8 @@ async def test_every_try_is_in_the_log_the_delivered_one_too(bench: Bench) -> No
     assert (one.answered_ms, one.address, one.answer) == (-1, "", b"")
     assert one.error.startswith("no ")
     assert (two.number, two.outcome, two.status, two.level) == (2, "delivered", 200, 1)
-    assert (two.took_ms, two.answered_ms, two.address) == (5, 3, "127.0.0.1:80")
+    assert (two.took_ms, two.answered_ms, two.connect_ms) == (5, 3, 2)
+    assert two.address == "127.0.0.1:80"
     assert two.headers == {"webhook-id": "msg_1"}
     assert two.answer == NOTE.answer
     assert await bench.store.attempts("another", number) == []

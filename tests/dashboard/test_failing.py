@@ -45,6 +45,7 @@ async def test_a_queue_whose_tries_all_fail_is_in_trouble(stand: PageStand) -> N
     assert f"POST {url}" in log
     assert "webhook-id" in log
     assert "Status after" in log
+    assert "made in" in log  # its connection
     assert "no &lt;b&gt;you" in log
     await stand.login(role="read")
     shown = (await stand.get(f"/messages/{number}")).content.decode()

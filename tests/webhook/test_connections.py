@@ -241,6 +241,15 @@ def test_an_answer_takes_no_longer_than_its_try(
         assert 0 <= tried.outcome.details.answered_ms <= tried.took_s * 1000
 
 
+def test_a_try_tells_whether_its_connection_was_made_or_was_there(
+    tmp_path: Path, nginx: PrivateNginx, within: Within
+) -> None:
+    url = f"http://127.0.0.1:{nginx.port}/ok"
+    made, *there = [each.outcome.details for each in within(tries(tmp_path, url, LOCAL, count=3))]
+    assert made.connect_ms >= 1
+    assert [each.connect_ms for each in there] == [0, 0]
+
+
 def test_a_connection_that_is_refused_leaves_nothing_for_the_collector() -> None:
     async def refused(port: int) -> None:
         connections = ConnectionPool(

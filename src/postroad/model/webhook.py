@@ -102,8 +102,12 @@ class AttemptFacts(Try, frozen=True):
     """One try of a webhook: when it was, where it went, and how it ended."""
 
     answered_ms: int
+    """From the start to the answer's status; -1 when there was none."""
     address: str
     fault: str
+    connect_ms: int
+    """Of these, those in which a connection was made, with its TLS handshake; 0 when one was there,
+    -1 when that is not known."""
 
 
 class Attempt(AttemptFacts, frozen=True):

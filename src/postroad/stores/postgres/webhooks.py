@@ -45,6 +45,7 @@ def note_columns(results: Sequence[Result]) -> tuple[object, ...]:
         literal([r.status for r, _ in seen]),
         literal([r.took_ms for r, _ in seen]),
         literal([note.answered_ms for _, note in seen]),
+        literal([note.connect_ms for _, note in seen]),
         [note.address for _, note in seen],
         [note.fault for _, note in seen],
         [r.error for r, _ in seen],

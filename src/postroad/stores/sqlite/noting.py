@@ -21,6 +21,7 @@ def note_tries(db: Database, results: Sequence[Result]) -> None:
             r.status,
             r.took_ms,
             r.details.answered_ms,
+            r.details.connect_ms,
             r.details.address,
             r.details.fault,
             r.error,

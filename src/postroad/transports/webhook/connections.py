@@ -39,6 +39,8 @@ class HttpAnswer(Struct, frozen=True):
     """The beginning of it."""
     at_s: float
     """When its status came, in the loop's time."""
+    connect_ms: int = 0
+    """How long making its connection took; 0 when one was there."""
     headers: Mapping[str, str] = NO_HEADERS
     """Names in lower case; of a success none."""
     broken: bool = False
@@ -50,6 +52,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, idle: "Callable[[Connection], None]", gone: "Callable[[Connection], None]"):
         self.idle_s = 0.0
+        self.connect_ms = 0
+        """For its first request: how long making it took."""
         self._idle, self._gone = idle, gone
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Future[HttpAnswer] | None = None
@@ -130,7 +134,9 @@ class Connection(asyncio.Protocol):
         waiting, self._waiting = self._waiting, None
         reader = self._reader
         headers = reader.headers if reader.status >= 300 else NO_HEADERS
-        answer = HttpAnswer(reader.status, bytes(reader.body), self._head_s, headers, broken)
+        times = (self._head_s, self.connect_ms)
+        self.connect_ms = 0
+        answer = HttpAnswer(reader.status, bytes(reader.body), *times, headers, broken)
         # A server may answer before it has read all: the rest would be in the next one's way.
         if reader.reusable and not broken and not self._transport.get_write_buffer_size():
             self.idle_s = answer.at_s
@@ -235,7 +241,7 @@ class ConnectionPool:
     async def prepare(self, connect_s: float) -> None:
         """Have an idle connection ready, until somebody else takes it."""
         connection = self._take() or await self._connect(connect_s)
-        connection.idle_s = self._loop.time()
+        connection.idle_s, connection.connect_ms = self._loop.time(), 0
         self._put(connection)
 
     def _take(self) -> Connection | None:
@@ -251,26 +257,28 @@ class ConnectionPool:
     async def _connect(self, limit_s: float) -> Connection:
         """Make a connection. Raises Fault if that fails; nothing was sent then."""
         target, tls = self._target, None
+        began_s = self._loop.time()
         try:
             async with asyncio.timeout(limit_s):
                 if target.scheme == "https":
                     tls = await self._trusted()
                 if self._proxy is not None:
-                    return await self._connect_through(self._proxy, tls)
-                # An address, not a name: nobody is asked where it is, so nobody can lie about it.
-                _, connection = await self._loop.create_connection(
-                    lambda: Connection(self._put, self._gone),
-                    self._address,
-                    target.port,
-                    ssl=tls,
-                    server_hostname=target.host if tls else None,
-                    flags=AI_NUMERICHOST,
-                )
+                    connection = await self._connect_through(self._proxy, tls)
+                else:  # to an address: nobody is asked where a name is, so nobody can lie about it
+                    _, connection = await self._loop.create_connection(
+                        lambda: Connection(self._put, self._gone),
+                        self._address,
+                        target.port,
+                        ssl=tls,
+                        server_hostname=target.host if tls else None,
+                        flags=AI_NUMERICHOST,
+                    )
         except (OSError, ssl.CertificateError) as error:
             if lacks := Shortage.of(error):
                 self._all_idle.close()
                 raise lacks from None
             raise Fault(*reason_of(error), sent=False) from None
+        connection.connect_ms = max(1, int((self._loop.time() - began_s) * 1000))
         return connection
 
     async def _connect_through(self, proxy: EgressProxy, tls: ssl.SSLContext | None) -> Connection:

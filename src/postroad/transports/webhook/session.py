@@ -289,7 +289,8 @@ class WebhookSession:
         answered_ms = int(max(0.0, taken_s - (self._loop.time() - answer.at_s)) * 1000)
         broken = "answer_broken" if answer.broken else ""
         kept = beginning.veiled(answer.body)[:ANSWER_KEPT_BYTES]
-        details = TryDetails(pool.at, broken, shown, kept, answered_ms)
+        times = (answered_ms, answer.connect_ms)
+        details = TryDetails(pool.at, broken, shown, kept, *times)
         return replace(outcome, status=answer.status, details=details)
 
 

@@ -35,5 +35,5 @@ update postroad.webhook set key = $2, sealed = $3 where queue_id = $1 and sealed
 -- name: tries_of
 -- The tries of a webhook message, in order.
 select number, started_at, level, outcome, status, took_ms, error, answered_ms, address, fault,
-       headers, answer
+       connect_ms, headers, answer
   from postroad.webhook_try where message_id = $1 order by id

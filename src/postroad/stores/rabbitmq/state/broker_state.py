@@ -117,8 +117,9 @@ class StateBatch:
         if note is None:
             return
         row = (m.id, m.attempts + 1, result.started_ms, m.level, str(result.kind), result.status)
-        more = (result.took_ms, note.answered_ms, note.address, note.fault, result.error)
-        self._add("webhook_try_insert", *row, *more, note.headers, note.answer)
+        times = (result.took_ms, note.answered_ms, note.connect_ms)
+        more = (note.address, note.fault, result.error, note.headers, note.answer)
+        self._add("webhook_try_insert", *row, *times, *more)
 
     def unnote(self, number: int) -> None:
         """Take a noted start back: the try has ended, and the message stays in memory."""

@@ -36,11 +36,11 @@ delete from webhook where queue_id = ?1
 -- name: try_insert
 -- Insert what was seen of a webhook's try; the same try is stored once.
 insert or ignore into webhook_try (message_id, number, started_at, level, outcome, status, took_ms,
-                                   answered_ms, address, fault, error, headers, answer)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                                   answered_ms, connect_ms, address, fault, error, headers, answer)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 
 -- name: tries_of
 -- List the tries of a webhook message, in order.
 select number, started_at, level, outcome, status, took_ms, error, answered_ms, address, fault,
-       headers, answer
+       connect_ms, headers, answer
   from webhook_try where message_id = ?1 order by id

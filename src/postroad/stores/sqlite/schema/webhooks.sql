@@ -21,6 +21,7 @@ create table webhook_try (
   status      integer not null,
   took_ms     integer not null,
   answered_ms integer not null,
+  connect_ms  integer not null,
   address     text not null,
   fault       text not null,
   error       text not null,

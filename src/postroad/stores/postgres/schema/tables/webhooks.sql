@@ -20,6 +20,7 @@ create table webhook_try (
   status      int not null,
   took_ms     int not null,
   answered_ms int not null,
+  connect_ms  int not null,
   address     text not null,
   fault       text not null,
   error       text not null,

@@ -17,8 +17,8 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 -- name: webhook_try_insert
 -- Records what was seen of a webhook try; written twice it counts once.
 insert or ignore into webhook_try (message_id, number, started_at, level, outcome, status, took_ms,
-                                   answered_ms, address, fault, error, headers, answer)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                                   answered_ms, connect_ms, address, fault, error, headers, answer)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 
 -- name: uncertain_rung
 -- Creates the rung for uncertain messages.
