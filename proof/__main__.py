@@ -54,6 +54,7 @@ ITEMS = {
     "schema": "proof.schema:prove",
     "tenants": "proof.tenants:prove",
     "neighbours": "proof.tenants:prove_neighbours",
+    "neighbours-unguarded": "proof.tenants:prove_unguarded",
     "hostile": "proof.hostile.scenario:prove",
     "upgrade": "proof.upgrading:prove",
     "first-job": "proof.packages:prove",

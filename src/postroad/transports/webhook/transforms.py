@@ -28,11 +28,8 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class MissingTransform(PostroadError):
-    """This process has no transformation of that name: register it where the road is delivered."""
-
-
-class StuckTransforms(MissingTransform):
-    """Too many transformations hang in this process: mend them, and start it again."""
+    """This process has no transformation of that name, or no thread for one since too many hang:
+    register it where the road is delivered, or mend those and start the process again."""
 
 
 class FailedTransform(PostroadError):
@@ -131,7 +128,7 @@ class Transforms:
             encoded = encode_body(made)
         except TimeoutError:
             raise FailedTransform(f"transformation {name!r}: longer than {TAKES_S:g} s") from None
-        except StuckTransforms:
+        except MissingTransform:  # for want of threads
             raise
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
             kind = type(error).__name__
@@ -146,7 +143,7 @@ class Transforms:
         if inspect.iscoroutinefunction(function):
             return await function(kind, body)
         if self._stuck >= STUCK_MAX:
-            raise StuckTransforms(
+            raise MissingTransform(
                 f"{self._stuck} transformations hang in this process, which calls no more of them: "
                 "mend what does not return, and start it again"
             )
