@@ -11,7 +11,7 @@ START := $(shell date +%s)
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test quick wide lint suite bench proof docs reference release plots pictures lock audit clean run-venv dev-venv
+.PHONY: demo up test quick wide lint heart suite bench proof docs reference release plots drawings pictures lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -22,16 +22,21 @@ demo: run-venv
 	@$(BIN)/python -m postroad.demo
 
 test:
-	@$(MAKE) --no-print-directory -j2 lint suite
+	@$(MAKE) --no-print-directory -j2 heart suite
 	@echo "make test: $$(($$(date +%s) - $(START))) s in all"
 
 # The inner loop: what changed is linted; types; and the tests that need no server.
 quick: dev-venv
 	@$(BIN)/python scripts/quick.py
 
+# The heart of the pages in a browser: one process, one Chromium, one test after the other, 45 s at
+# most on a machine that does nothing else. Beside the suite, after the linters.
+heart: lint
+	@$(BIN)/python -m pytest -m heart tests/dashboard
+
 # The tests that take long, then the quick ones on every other Python that the classifiers name.
 wide: dev-venv
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m wide
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'wide or heart'
 	@$(PYTHON) scripts/wide.py
 
 lint: dev-venv
@@ -41,7 +46,7 @@ lint: dev-venv
 
 # Beside mypy, which keeps one core busy for half a minute.
 suite: .pytest_cache/compiled
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not wide'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not wide and not heart'
 
 # All tests are compiled once after a change, not by every test process. What is wrong with them is
 # told by the run itself.
@@ -62,6 +67,10 @@ docs:
 	@.venv-docs/bin/python -m sphinx -q -W --keep-going -E -a -b html -d $(SITE)/.doctrees docs $(SITE)
 	@rm -r $(SITE)/.doctrees
 	@echo "$(SITE)/index.html"
+
+# The papers' flow charts as pictures, for the site. Needs `dot` (apt install graphviz).
+drawings: dev-venv
+	@$(BIN)/python scripts/drawings.py
 
 # The pages of docs/reference/ that come from the code; tests compare them.
 reference: dev-venv

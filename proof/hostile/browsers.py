@@ -102,6 +102,34 @@ async def guessed_logins(target: Target) -> None:
         await refused(target, source, first, (form,), b"<h1", b"notice")
 
 
+async def greedy_pages(target: Target) -> None:
+    """The same page under a new address each time, and searches that find nothing, from eight
+    browsers at once: each is answered with a page."""
+
+    async def one(number: int) -> None:
+        source = f"127.0.27.{1 + number}"
+        for turn in range(target.times(50)):
+            for path in (f"/?x={number}-{turn}", f"/messages?text=nothing-{number}-{turn}"):
+                await refused(target, source, _page(target, path), (), b"</html>", b'"detail"')
+
+    await many(one, 8)
+
+
+async def stolen_links(target: Target) -> None:
+    """Codes of the portal: one that was opened before, and many that nobody made."""
+    codes = (target.used_code, *(f"prt_{n}" for n in range(target.times(300))))
+    for number, code in enumerate(codes):
+        body = b'{"code": "%s"}' % code.encode()
+        source, kind = f"127.0.28.{1 + number % 100}", "content-type: application/json\r\n"
+        first = head(target, "/v1/portal-sessions", len(body), kind, known=False)
+        await refused(target, source, first, (body,), b"opened before", b"too many tries")
+
+
+def _page(target: Target, path: str) -> bytes:
+    own = f"cookie: {target.cookie}\r\naccept: text/html\r\nconnection: close\r\n"
+    return f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{own}\r\n".encode()
+
+
 async def slow_uploads(target: Target) -> None:
     """Files that hardly come."""
 
@@ -141,6 +169,8 @@ BROWSERS: Final[tuple[Attack, ...]] = (
     forms_that_are_none,
     huge_files,
     guessed_logins,
+    greedy_pages,
+    stolen_links,
     slow_uploads,
     live_pages,
 )

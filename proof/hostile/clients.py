@@ -33,6 +33,8 @@ class Target(Struct, frozen=True):
     """These attacks alone, by name; none named is all."""
     cookie: str = ""
     """Of a person of the first tenant, who has a campaign `x`."""
+    used_code: str = ""
+    """Of a link to the portal that was opened."""
 
     @property
     def token(self) -> str:

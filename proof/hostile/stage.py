@@ -130,6 +130,13 @@ class Road:
         asked = {"name": tenant, "tenant": tenant, "scopes": ["send"]}
         return str(self.ask("POST", "/v1/tokens", asked)["secret"])
 
+    def used_link(self, tenant: str) -> str:
+        """The code of a link to the portal that somebody has opened already."""
+        path = str(self.ask("POST", "/v1/portal-links", {"tenant": tenant})["path"])
+        code = path.partition("#")[2]
+        self.ask("POST", "/v1/portal-sessions", {"code": code})
+        return code
+
     def session(self, tenant: str) -> str:
         """The cookie of a person of a tenant, who has a draft of a campaign."""
         _draft(self, tenant)
@@ -218,7 +225,8 @@ class Stage:
         """What hostile clients need to know."""
         dead_port = self._dead.getsockname()[1]
         place = ("127.0.0.1", road.port, tokens, road.hub_port, dead_port)
-        return Target(*place, self.strangers, scale, road.bounce_port, only, road.session(EVIL))
+        more = (road.bounce_port, only, road.session(EVIL), road.used_link(EVIL))
+        return Target(*place, self.strangers, scale, *more)
 
 
 def prepare_campaign(road: Road, provider_port: int, recipients: int) -> None:

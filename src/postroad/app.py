@@ -190,17 +190,19 @@ class Postroad:
         live = LiveEngine(self)
         self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
-        self._explainer = Explainer(store, store.clock, live.sends, live.runs)
+        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live.window)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         send_many, redaction = self._sending.send_many, self._redaction
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.sessions = SessionAdmin(store, store.clock)
-        self.tokens = TokenAdmin(store, store.clock)
+        self.sessions, self.tokens = (
+            SessionAdmin(store, store.clock),
+            TokenAdmin(store, store.clock),
+        )
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
         self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
-        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live.window)
         self.suppressions = SuppressionVerbs(store, service.reports)
         erasing, self.transform = ErasureWork(store, log), own.transform
         self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction, service.store)
@@ -222,13 +224,14 @@ class Postroad:
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
-        self.registry.check(self.store)
+        self.registry.check(self.store, self.settings.limits.in_flight_max)
         if self._own_store:
             await self.store.open()
         try:
             await self.sealing.open()
             self.owner = await self.store.join()
             self._sending.open(self.owner)
+            self.inspect.begin()
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
             self.window.open()
@@ -316,9 +319,9 @@ class Postroad:
         tenant: str = DEFAULT_TENANT,
         wait: Duration = 40.0,
     ) -> Cancelled:
-        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
-        many seconds to wait for the process that may be sending it. With `running` a job that
-        runs is stopped: the answer says what came of it."""
+        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how many
+        seconds to wait for the process that may be sending it. With `running` a job that runs is
+        stopped: the answer says how that ended."""
         return await self._controls.cancel(id, tenant, wait, running)
 
     async def cancel_all(

@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from postroad import Message, Postroad, Send
-from postroad.errors import UnknownBatch
+from postroad import Batch, Message, Postroad, Send
+from postroad.errors import BatchGivenUp, UnknownBatch
 from postroad.model.batch import BatchPlan
 from postroad.stores.postgres.store import PostgresStore
 from tests.postgres.stepping import stand
@@ -114,6 +114,26 @@ async def test_of_a_batch_that_was_given_up_nothing_is_kept(
     with pytest.raises(UnknownBatch):
         await road.batches.get(batch.id)
     assert await counts_left(dsn) == 0
+
+
+async def test_who_stores_a_batch_for_more_than_an_hour_is_told_that_it_was_given_up(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receipt promised what never came."""
+    store: Any = road.store
+    put = store.batch_put
+
+    async def slow(plan: BatchPlan) -> None:
+        await put(replace(plan, rows=[replace(row, made_at_ms=1) for row in plan.rows]))
+        await store.retain(3_600_000, 3_600_000)  # as another process does
+
+    monkeypatch.setattr("postroad.verbs.batch_planning.SLICE", 1)
+    monkeypatch.setattr(store, "batch_put", slow)
+    nested = Batch([("work", 3)], then=("work", 4))
+    with pytest.raises(BatchGivenUp, match="given up while it was stored"):
+        await road.batch([("work", 1), ("work", 2), nested], then=("work", 5))
+    newest, *_ = (await road.batches.list()).batches
+    assert newest.state == "skipped"
 
 
 OPEN = """

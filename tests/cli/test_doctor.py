@@ -212,8 +212,11 @@ def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
     many = road_checks.check_circuits(lanes * 5, stats | {"open_circuits": 900})
     assert many.found.endswith("and 897 more")
     assert road_checks.check_dead(stats, 5, more=False).state == "ok"
-    bounded = road_checks.check_dead(stats | {"dead": {"exhausted": COUNTED_MAX}}, 5, more=False)
-    assert bounded.found == "10000 or more messages, 5 of them in the last hour"
+    dead = {"dead": {"exhausted": COUNTED_MAX, "rejected": 5}}
+    bounded = road_checks.check_dead(stats | dead, 5, more=False, most=COUNTED_MAX)
+    assert bounded.found == "10005 or more messages, 5 of them in the last hour"
+    whole = road_checks.check_dead(stats | dead, 5, more=False)
+    assert whole.found == "10005 messages, 5 of them in the last hour"
     grown = road_checks.check_dead(stats, 40, more=False)
     assert (grown.state, "40 of them in the last hour (40 exhausted)" in grown.found) == (
         "warn",

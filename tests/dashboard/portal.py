@@ -56,13 +56,16 @@ async def visit(stand: PageStand, tenant: str = "acme", **options: Any) -> Visit
 
 
 class EmbeddingSite:
-    """A page on another port that has the portal in a frame; `at` is under its other name."""
+    """A page of another site that has the portal in a frame."""
 
     frame = ""
 
     def __init__(self, port: int) -> None:
-        self.origin = f"http://127.0.0.1:{port}"
-        self.other = f"http://localhost:{port}"
+        self.origin = f"http://localhost:{port}"
+        """As people open it. A road on 127.0.0.1 is another site for a browser, not only another
+        origin: it sends no cookie that is of the same site alone."""
+        self.near = f"http://127.0.0.1:{port}"
+        """The same on the road's site. Webhooks go here."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.cli.running import PROGRAM, running
@@ -126,12 +125,6 @@ def seen(
         assert watched.wrong == [], watched.wrong
     finally:
         context.close()
-
-
-def check_access(page: Page) -> None:
-    """Axe finds nothing that shuts people out."""
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
 
 
 @contextmanager

@@ -27,6 +27,7 @@ class PageStand(Stand):
         super().__init__(folder, settings, dsn)
         self.cookies: dict[str, str] = {}
         self.client = CLIENT
+        self.scheme = "http"
         self.sender = ""
         """Where the connection comes from, if not from the client: a proxy."""
 
@@ -44,14 +45,14 @@ class PageStand(Stand):
         return await self._ask(ApiRequest("GET", *_split(path), b"", headers or {}))
 
     async def post(
-        self, path: str, headers: dict[str, str] | None = None, **fields: str
+        self, path: str, headers: dict[str, str] | None = None, **fields: str | list[str]
     ) -> ApiAnswer:
         """A form of our own page, unless its headers say something else."""
         own = {"origin": f"http://{HOST}", "sec-fetch-site": "same-origin"}
         kind = {"content-type": "application/x-www-form-urlencoded"}
         given = {name: text for name, text in {**own, **(headers or {})}.items() if text}
         return await self._ask(
-            ApiRequest("POST", path, {}, urlencode(fields).encode(), {**kind, **given})
+            ApiRequest("POST", path, {}, urlencode(fields, doseq=True).encode(), {**kind, **given})
         )
 
     async def upload(
@@ -85,7 +86,7 @@ class PageStand(Stand):
 
         async def pages(scope: Any, receive: Any, send: Any) -> None:
             more = {"sender": self.sender} if self.sender else {}
-            await self.pages({**scope, **more}, receive, send)
+            await self.pages({**scope, "scheme": self.scheme, **more}, receive, send)
 
         answer = await ask(pages, whole, client=self.client)
         assert not INNARDS.search(answer.content), answer.content

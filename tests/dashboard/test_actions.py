@@ -13,7 +13,7 @@ from postroad.verbs import explaining
 from tests.dashboard.stand import PageStand
 
 
-async def act(stand: PageStand, path: str, **fields: str) -> Any:
+async def act(stand: PageStand, path: str, **fields: str | list[str]) -> Any:
     """Send a form as a script does; what was said."""
     answer = await stand.post(path, {"postroad-fetch": "1"}, **fields)
     assert answer.status == 200, answer.content
@@ -40,6 +40,22 @@ async def test_a_dead_message_is_replayed_and_sent_again(stand: PageStand) -> No
     assert "new message" in await act(stand, "/message/again", id=number)
     assert "1 message sent again" in await act(stand, "/messages/again", id=number)
     assert "tick" in await act(stand, "/messages/again")
+
+
+async def test_chosen_messages_are_cancelled_side_by_side(
+    stand: PageStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stand.login()
+    numbers = [await stand.send("good") for _ in range(3)]
+    begun, delete = asyncio.Barrier(len(numbers)), PageApi.delete
+
+    async def together(self: PageApi, path: str, **query: object) -> Any:
+        async with asyncio.timeout(20):  # each may wait for a try to end
+            await begun.wait()
+        return await delete(self, path, **query)
+
+    monkeypatch.setattr(PageApi, "delete", together)
+    assert "3 messages cancelled" in await act(stand, "/messages/cancel", id=numbers)
 
 
 async def test_messages_are_cancelled_one_chosen_and_all(stand: PageStand) -> None:
@@ -75,6 +91,19 @@ async def test_the_dead_set_is_replayed_as_a_job_after_a_question(stand: PageSta
         while (await stand.road.explain(number)).state != "waiting":
             await asyncio.sleep(0.01)
     assert "tick" in await act(stand, "/dead/purge", which="chosen")
+
+
+async def test_without_a_filter_all_that_is_shown_is_meant(stand: PageStand) -> None:
+    await stand.login()
+    for number in [await stand.send("bad") for _ in range(2)]:
+        await ended(stand, number, "dead")
+    assert "Try 2 dead messages again?" in await act(stand, "/dead/replay", which="all")
+    assert "Delete 2 dead messages for good?" in await act(stand, "/dead/purge", which="all")
+    assert "Send 0 delivered messages again" in await act(stand, "/messages/again-all")
+    await act(stand, "/dead/purge", which="given", count="2")
+    async with asyncio.timeout(60):
+        while (await stand.road.dead.list()).messages:
+            await asyncio.sleep(0.01)
 
 
 async def test_queues_and_lanes_are_paused_limited_and_resumed(stand: PageStand) -> None:

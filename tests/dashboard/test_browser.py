@@ -15,8 +15,10 @@ from playwright.sync_api import Browser, Page, expect
 
 from postroad.dashboard.pages import PAGES
 from tests.cli.running import PROGRAM, WAIT_S
+from tests.dashboard.looks import check_access
+from tests.dashboard.planting import NOBODY, REACH
 from tests.dashboard.portal import embedding_site
-from tests.dashboard.site import Site, check_access, seen, site
+from tests.dashboard.site import TASKS, Site, seen
 from tests.servers import free_port
 
 LISTED = [page for page in PAGES if page.group]
@@ -25,8 +27,9 @@ LISTED = [page for page in PAGES if page.group]
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A road that all tests of this file look at: each has queues of its own."""
-    with site(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    made = Site(tmp_path_factory.mktemp("site"), free_port(), TASKS, *REACH)
+    with made.up():
+        yield made
 
 
 def first_start(folder: Path, port: int) -> tuple["subprocess.Popen[bytes]", str]:
@@ -61,7 +64,7 @@ def test_from_the_first_start_to_the_first_delivered_webhook(
             page.goto(link)
             page.get_by_role("button", name="Log in").click()
             expect(page.get_by_text("Nothing was sent yet")).to_be_visible()
-            number = made.send(f"{shop.origin}/200")
+            number = made.send(f"{shop.near}/200")
             page.get_by_role("link", name="Messages").click()
             page.get_by_role("link", name=number).click()
             expect(page.get_by_text(re.compile(f"{number} for .* was delivered"))).to_be_visible()
@@ -88,6 +91,7 @@ def test_a_page_is_live_and_a_queue_is_paused_and_resumed(browser: Browser, plac
         assert page.evaluate("window.kept") == 1  # the page was never loaded again
 
 
+@pytest.mark.wide
 def test_a_queue_is_limited_on_its_page(browser: Browser, place: Site) -> None:
     place.send("later")
     with seen(browser, place) as (page, _):
@@ -101,6 +105,52 @@ def test_a_queue_is_limited_on_its_page(browser: Browser, place: Site) -> None:
         expect(page.get_by_role("status").filter(has_text="lifted")).to_be_visible()
 
 
+@pytest.mark.wide
+def test_an_endpoint_is_made_tried_disabled_and_given_a_new_secret(
+    browser: Browser, place: Site
+) -> None:
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(place.url + "/endpoints")
+        page.get_by_label("URL").fill(f"{NOBODY}/books")
+        page.get_by_label("Whose it is").fill("Books Ltd")
+        page.get_by_role("button", name="Make endpoint").click()
+        expect(page.locator("#secret")).to_contain_text("whsec_")
+        first = page.locator("#secret").inner_text()
+        page.get_by_role("link", name="Done").click()
+        expect(page.get_by_text(f"{NOBODY}/books", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Send test event").click()
+        expect(page.get_by_text("is on its way")).to_be_visible()
+        page.get_by_role("button", name="Disable").click()
+        expect(page.get_by_text("disabled", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Enable").click()
+        expect(page.get_by_role("button", name="Disable")).to_be_visible()
+        page.get_by_role("button", name="Rotate secret").click()
+        expect(page.locator("#secret")).to_contain_text("whsec_")
+        assert page.locator("#secret").inner_text() != first
+        page.get_by_role("link", name="Done").click()
+        expect(page.get_by_text("the one before signs until")).to_be_visible()
+        expect(page.get_by_text("whsec_")).to_have_count(0)
+
+
+@pytest.mark.wide
+def test_a_lane_is_found_paused_and_resumed(browser: Browser, place: Site) -> None:
+    number = place.send("good", delay=3600)  # one that is delivered has no lane any more
+    with seen(browser, place) as (page, _):
+        place.login(page)
+        page.goto(f"{place.url}/messages/{number}")
+        lane = page.locator("dt", has_text="Lane").locator("+ dd").get_by_role("link")
+        name = lane.inner_text()
+        lane.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"Lane {name}")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.get_by_text("paused", exact=True)).to_be_visible()
+        assert place.ask("GET", f"/v1/lanes:explain?lane={name}")["paused"]
+        page.get_by_role("button", name="Resume").click()
+        expect(page.get_by_text("open for messages")).to_be_visible()
+
+
+@pytest.mark.wide
 def test_a_hidden_page_asks_for_nothing(browser: Browser, place: Site) -> None:
     hide = (
         "hidden => { Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });"
@@ -122,23 +172,6 @@ def test_a_hidden_page_asks_for_nothing(browser: Browser, place: Site) -> None:
         expect(page.get_by_role("row").filter(has_text="later")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.wide)])
-def test_every_page_is_open_to_everybody(browser: Browser, place: Site, scheme: str) -> None:
-    for queue in ("good", "bad", "later", "doubtful"):
-        place.send(queue, {"to": queue})
-    with seen(browser, place, color_scheme=scheme, reduced_motion="reduce") as (page, _):
-        place.login(page)
-        for each in LISTED:
-            page.goto(place.url + each.path)
-            check_access(page)
-        page.set_viewport_size({"width": 360, "height": 740})
-        for each in LISTED:
-            page.goto(place.url + each.path)
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 360, (each.name, wide)
-            expect(page.locator("nav [aria-current]")).to_be_in_viewport(ratio=1)
-
-
 def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Site) -> None:
     number = place.send("bad", {"order": 7})
     with seen(browser, place) as (page, _):
@@ -156,6 +189,7 @@ def test_a_message_is_found_explained_and_sent_again(browser: Browser, place: Si
         expect(page.get_by_text("for bad is dead")).to_be_visible()  # it has died again, live
 
 
+@pytest.mark.wide
 def test_chosen_rows_stay_chosen_when_a_message_arrives(browser: Browser, place: Site) -> None:
     first, second = place.send("good", delay=3600), place.send("good", delay=3600)
     with seen(browser, place) as (page, _):
@@ -173,6 +207,7 @@ def test_chosen_rows_stay_chosen_when_a_message_arrives(browser: Browser, place:
         expect(page.get_by_label(f"Choose {first}")).to_be_checked()
 
 
+@pytest.mark.wide
 def test_keys_go_to_pages_rows_and_the_search(browser: Browser, place: Site) -> None:
     number = place.send("good")
     with seen(browser, place) as (page, _):
@@ -295,6 +330,7 @@ def test_all_that_match_are_sent_again_after_a_count(browser: Browser, place: Si
         expect(page.locator("tr", has_text="again and again")).to_have_count(6)
 
 
+@pytest.mark.wide
 def test_pages_can_be_read_and_used_without_scripts(browser: Browser, place: Site) -> None:
     place.send("good")
     with seen(browser, place, java_script_enabled=False) as (page, _):

@@ -8,13 +8,11 @@ import pytest
 from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
 
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
-from tests.dashboard.site import Site, check_access, seen
+from tests.dashboard.looks import check_access
+from tests.dashboard.planting import REACH
+from tests.dashboard.site import Site, seen
 from tests.servers import free_port
 
-REACH = (
-    *("--set", "webhooks.http=true", "--set", "webhooks.allow=127.0.0.0/8"),
-    *("--set", "webhooks.ports="),
-)
 PEOPLE = "recipient,name\n+16000000001,Ann\n+16000000002,<b>Bob</b>\n+15150000001,Eve\n"
 """The provider says nothing clear about the last one."""
 TABS_MAX = 120
@@ -94,7 +92,8 @@ def walk(
     look()
     press(page.get_by_role("button", name="Estimate"))
     told(page, "Estimate: 3 recipients")
-    press(page.get_by_role("button", name="Start now"))
+    press(page.get_by_text("Start…"))
+    press(page.get_by_role("button", name="Send to 3 recipients now"))
     told(page, "has started")
     expect(page.get_by_text("limit: 1/h")).to_be_visible()
     press(page.get_by_role("button", name="Stop"))

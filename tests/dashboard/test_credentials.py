@@ -14,7 +14,8 @@ from postroad.transports.smtp.channel import SmtpChannel
 from postroad.transports.webhook.channel import WebhookChannel
 from tests.campaigns.provider import ACCOUNT, TOKEN, Provider
 from tests.campaigns.stories import LOCAL
-from tests.dashboard.site import Site, check_access, seen
+from tests.dashboard.looks import check_access
+from tests.dashboard.site import Site, seen
 from tests.dashboard.stand import PageStand
 from tests.dashboard.test_actions import act
 from tests.servers import free_port
@@ -209,6 +210,7 @@ async def test_a_tenant_sees_and_changes_its_own_alone(
     assert (await stand.road.credentials.show("main")).rate == "50/s"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_credential_is_made_in_a_browser(
     browser: Browser, tmp_path: Path, *, scripts: bool

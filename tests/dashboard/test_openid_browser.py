@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.site import TASKS, Site, check_access, seen
+from tests.dashboard.looks import check_access
+from tests.dashboard.site import TASKS, Site, seen
 from tests.servers import free_port
 from tests.servers.openid import PrivateProvider
 
@@ -29,6 +31,7 @@ def enter(page: Page, name: str) -> None:
     page.get_by_role("button", name="Enter").click()
 
 
+@pytest.mark.wide
 def test_people_sign_in_by_a_provider_and_out(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "login.toml"
     place = Site(tmp_path, free_port(), TASKS, "--set", f"login_file={file}")

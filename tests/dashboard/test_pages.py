@@ -2,10 +2,12 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
 
 from postroad.api.in_process import ask
+from postroad.dashboard import rendering
 from postroad.dashboard.answers import WATCHED_MAX
 from postroad.dashboard.pages import PAGES
 from postroad.dashboard.paging import WebPage
@@ -96,6 +98,26 @@ async def test_a_region_is_rendered_once_for_all_who_look(stand: PageStand) -> N
     assert stand.road.store.queries.get("insight", 0) - before <= 2
 
 
+async def test_what_no_page_reads_of_an_address_renders_nothing_anew(stand: PageStand) -> None:
+    await stand.login()
+    before = stand.road.store.queries.get("insight", 0)
+    some = {"postroad-region": "table"}
+    found = [(await stand.get(f"/queues?x={n}&after=", some)).content for n in range(20)]
+    assert len(set(found)) == 1
+    assert stand.road.store.queries.get("insight", 0) - before <= 2
+    assert b"?x=" not in found[0]  # nor do its forms lead back there
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_what_it_reads_of_its_address(page: WebPage) -> None:
+    folder = Path(rendering.__file__).parent
+    templates = "".join(each.read_text() for each in (folder / f"templates/{page.name}").iterdir())
+    read = set(re.findall(r'view\.query(?:\.get\(|\[)"(\w+)"', templates))
+    for inner in re.findall(r"view\.link\(([^)]*)\)", templates):
+        read |= set(re.findall(r"(\w+)=", inner))
+    assert read <= set(page.query)
+
+
 async def test_the_stream_says_which_region_is_stale(stand: PageStand) -> None:
     await stand.login()
     heard: list[bytes] = []
@@ -141,6 +163,17 @@ async def test_an_action_goes_back_to_where_it_came_from_and_nowhere_else(
     ):
         answer = await stand.post("/queues/resume", queue="good", back=back)
         assert answer.headers["location"] == "/queues"
+
+
+@pytest.mark.parametrize("letter", ["a", "ж", "\U0001f600"])
+async def test_a_long_notice_is_cut_to_what_browsers_keep(stand: PageStand, letter: str) -> None:
+    await stand.login()
+    answer = await stand.post("/queues/pause", queue=letter * 1_000)
+    cookie = answer.headers["set-cookie"]
+    assert len(cookie) < 4_096
+    shown = (await stand.get("/")).content.decode()
+    notice = re.findall(r'id="notice"[^>]*>([^<]*)', shown)[0]
+    assert letter * 50 in notice
 
 
 async def test_what_is_refused_is_told_in_a_sentence(stand: PageStand) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
+from postroad import Send
 from postroad.api.app import ROUTES
 from postroad.dashboard.portal.colours import CONTRAST, DARK, LIGHT, contrast, look
 from postroad.dashboard.rendering import pretty
 from postroad.model.errors import BadInput, Unauthorized
+from postroad.model.facts import COUNTED_MAX
 from postroad.model.portal import LOOKING, OPERATIONS, PortalRight
 from tests.dashboard.portal import OPEN, Visitor, embedding_site, visit
 from tests.dashboard.stand import HOST, PageStand
@@ -130,6 +132,16 @@ async def test_a_right_gives_its_operations_and_no_others(
         assert (await visitor.say(route.method, path)).status == 403, name
 
 
+async def test_counts_that_end_at_a_number_say_so(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    made = await stand.road.endpoints.create(URL, tenant="acme")
+    queue = f"endpoint:{made.id}"
+    many = [Send(queue, n, tenant="acme") for n in range(COUNTED_MAX + 1)]
+    await stand.road.send_many(many)
+    page = (await visitor.page(f"endpoints/{made.id}")).content.decode()
+    assert '<span class="figure">10\u2009000+</span>' in page
+
+
 async def test_a_customer_looks_after_endpoints(stand: PageStand) -> None:
     visitor = await visit(stand)
     told = await visitor.do(
@@ -182,7 +194,7 @@ async def test_a_customer_sends_a_test_event(stand: PageStand) -> None:
 
 async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
     with embedding_site() as site:
-        url = f"{site.origin}/400"
+        url = f"{site.near}/400"
         made = await stand.road.endpoints.create(url, tenant="acme", reject=(400,))
         sent = await stand.road.publish("a", {"x": "<script>alert(1)</script>"}, tenant="acme")
         await stand.road.send("good", 1, tenant="acme")
@@ -205,7 +217,7 @@ async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
 
 async def test_what_was_not_kept_is_told_to_customers(stand: PageStand) -> None:
     with embedding_site() as site:
-        await stand.road.endpoints.create(f"{site.origin}/200", tenant="acme")
+        await stand.road.endpoints.create(f"{site.near}/200", tenant="acme")
         sent = await stand.road.publish("a", {"x": 1}, tenant="acme")
         await stand.road.run(until_idle=True)
     visitor = await visit(stand)

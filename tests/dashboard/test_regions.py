@@ -7,16 +7,18 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
+from postroad.dashboard.keeping import Keeper
 from postroad.dashboard.paging import FRESH_S, PageView, Region, WebPage, refusal
-from postroad.dashboard.regions import SHARE, STALE_S, Regions
+from postroad.dashboard.regions import REST_MAX_S, SHARE, Regions
 from postroad.model.tokens import Caller
 from tests.contract.clock import ManualClock
 
 WHO = Caller("default", frozenset(), "a")
-VIEW = PageView(cast("Any", None), cast("Any", None), WHO, "/", {})
+NOTHING = cast("Any", None)
+VIEW = PageView(NOTHING, NOTHING, NOTHING, WHO, "/", {})
 
 
-@pytest.mark.parametrize(("refused", "kept_s"), [("", STALE_S), ("not now", FRESH_S)])
+@pytest.mark.parametrize(("refused", "kept_s"), [("", REST_MAX_S), ("not now", FRESH_S)])
 async def test_a_slow_region_is_not_kept_for_long(refused: str, kept_s: float) -> None:
     clock, loads = ManualClock(), []
 
@@ -27,7 +29,7 @@ async def test_a_slow_region_is_not_kept_for_long(refused: str, kept_s: float) -
             raise refusal(refused)
         return {"jobs": []}
 
-    region, regions = Region("jobs", load), Regions(clock)
+    region, regions = Region("jobs", load), Regions(clock, Keeper(clock))
     page = WebPage("dead", "/dead", "Dead set", (region,))
     for seconds, count in ((0.0, 1), (kept_s - 0.1, 1), (0.1, 2)):
         clock.advance(seconds)
@@ -45,7 +47,11 @@ def stand(clock: ManualClock, took_s: float) -> tuple[list[int], Regions, WebPag
         clock.advance(took_s)
         return {"jobs": []}
 
-    return loads, Regions(clock), WebPage("dead", "/dead", "Dead set", (Region("jobs", load),))
+    return (
+        loads,
+        Regions(clock, Keeper(clock)),
+        WebPage("dead", "/dead", "Dead set", (Region("jobs", load),)),
+    )
 
 
 async def test_one_look_serves_all_who_look_with_the_same_rights() -> None:
@@ -65,22 +71,24 @@ async def test_one_look_serves_all_who_look_with_the_same_rights() -> None:
 
 async def test_a_slow_region_is_asked_for_less_often() -> None:
     clock = ManualClock()
-    loads, regions, page = stand(clock, 0.05)
+    took_s = 0.02
+    loads, regions, page = stand(clock, took_s)
     (region,) = page.regions
     for _ in range(1_000):
         await regions.get(page, region, VIEW)
         clock.advance(0.1)
     shortest_s = min(later - one for one, later in pairwise(loads)) / 1000
-    assert shortest_s >= 0.05 * SHARE  # a hundredth of a core at most
+    assert shortest_s >= took_s * SHARE
 
 
 async def test_what_was_being_shown_when_something_changed_is_shown_anew() -> None:
     clock = ManualClock()
-    loads, regions, page = stand(clock, 0.01)
-    (region,) = page.regions
+    loads, _, page = stand(clock, 0.01)
+    (region,), keeper = page.regions, Keeper(clock)
+    regions = Regions(clock, keeper)
     looking = asyncio.ensure_future(regions.get(page, region, VIEW))
     await asyncio.sleep(0)  # it has begun to load
-    regions.forget()
+    keeper.forget()
     await looking
     await regions.get(page, region, VIEW)
     assert len(loads) == 2

@@ -43,6 +43,18 @@ async def test_the_cookie_is_for_this_site_alone(stand: PageStand) -> None:
     assert secret.encode() not in rows[1]
 
 
+async def test_under_tls_no_other_host_of_the_domain_can_plant_a_session(stand: PageStand) -> None:
+    stand.scheme = "https"
+    cookie = (await stand.login()).headers["set-cookie"]
+    assert cookie.startswith("__Host-postroad_session_8600=prt_")
+    assert "; Path=/; " in cookie
+    assert cookie.endswith("; Secure")
+    assert (await stand.get("/queues")).status == 200
+    secret = stand.cookies.pop("__Host-postroad_session_8600")
+    stand.cookies["postroad_session_8600"] = secret
+    assert (await stand.get("/queues")).headers["location"] == "/login"
+
+
 async def test_a_login_code_is_no_token_and_ends(stand: PageStand) -> None:
     made = await stand.road.sessions.login("Ada")
     assert (await stand.say("GET", "/v1/queues", token=made.code)).status == 401

@@ -1,8 +1,17 @@
 """What is in trouble is seen first, behind however many that are not."""
 
+from pathlib import Path
+
+import pytest
+
+from bench.pages_road import Scale, make_queues
+from postroad import Postroad
 from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.facts import COUNTED_MAX
+from postroad.stores.overview import LOOKED_AT
+from postroad.verbs.parts import Parts
 from tests.dashboard.stand import PageStand
+from tests.webhook_requests.conftest import ShiftedClock
 
 QUEUES = 250
 URL = "https://hooks.example.com/a"
@@ -41,6 +50,33 @@ async def test_lanes_in_trouble_come_first(stand: PageStand) -> None:
     assert "In trouble" not in (await stand.get("/lanes")).content.decode()
 
 
+async def test_where_nothing_is_in_trouble_it_says_for_how_long_it_has_looked(
+    stand: PageStand,
+) -> None:
+    await stand.login()
+    assert b"Nothing was sent yet" in (await stand.get("/")).content
+    await stand.send("good")
+    await stand.road.run(until_idle=True)
+    await stand.post("/queues/resume", queue="good")  # what is shown is forgotten
+    shown = (await stand.get("/", {"postroad-region": "trouble"})).content.decode()
+    assert "nothing has died in the last hour" in shown
+
+
+async def test_levels_of_which_only_some_queues_were_looked_at_say_so(stand: PageStand) -> None:
+    lanes = LOOKED_AT + 20
+    await make_queues(stand.road, Scale(lanes=lanes))
+    await stand.login()
+    levels = (await stand.say("GET", "/v1/levels", query={"most": COUNTED_MAX})).json()
+    assert not levels[0]["whole"]
+    shown = (await stand.get("/", {"postroad-region": "levels"})).content.decode()
+    assert f'<td class="num">{levels[0]["waiting"]}+</td>' in shown
+    assert f"Backlog by retry level: {levels[0]['waiting']}+ waiting, 0+ held" in shown
+    shown = (await stand.get("/", {"postroad-region": "trouble"})).content.decode()
+    assert f"{levels[0]['waiting']}+ messages</a> are due for more than a minute" in shown
+    levels = (await stand.say("GET", "/v1/levels")).json()
+    assert (levels[0]["whole"], levels[0]["waiting"]) == (True, lanes)
+
+
 async def test_a_figure_that_was_not_counted_to_the_end_says_so(stand: PageStand) -> None:
     await stand.road.send_many([(URL, n) for n in range(COUNTED_MAX + 1)])
     await stand.login()
@@ -56,3 +92,16 @@ async def test_a_figure_that_was_not_counted_to_the_end_says_so(stand: PageStand
     assert f"at least {COUNTED_MAX}" in told.sentence
     whole = await stand.road.inspect.overview()
     assert sum(one.count for one in whole.counts) == COUNTED_MAX + 1
+
+
+async def test_statements_of_a_level_are_told_by_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ShiftedClock()
+    road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=Parts(clock=clock))
+    monkeypatch.setattr(type(road.store), "queries", property(lambda _: {"level 2": 300}))
+    async with road:
+        rates = [row.queries_per_hour for row in await road.inspect.levels()]
+        assert rates == [0, 0, 300, 0, 0, 0, 0]  # those so far
+        clock.shift_s = 100 * 3_600.0
+        assert (await road.inspect.levels())[2].queries_per_hour == 3

@@ -57,11 +57,11 @@ TAGS = (
     "\u202e<img src=x onerror={}>",
 )
 VECTORS = tuple(tag.format(*([call] * tag.count("{}"))) for tag in TAGS for call in CALLS)
-CLEAN = """(within = "*") => {
+CLEAN = """(within) => {
   const wrong = [];
   if (window.pwned) wrong.push("pwned");
   if (document.scripts.length !== 1) wrong.push("scripts: " + document.scripts.length);
-  for (const each of document.querySelectorAll(within)) {
+  for (const each of document.querySelectorAll(within ?? "*")) {
     if (["IFRAME", "OBJECT", "EMBED", "BASE", "IMG", "VIDEO", "AUDIO", "STYLE", "TEMPLATE"].includes(each.tagName))
       wrong.push(each.outerHTML.slice(0, 100));
     for (const { name, value } of each.attributes)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ways.node import installed, programs
+from tests.webhook_requests.node import installed, programs
 
 FOLDER = Path(__file__).parent / "node"
 FILES = ("package.json", "package-lock.json")

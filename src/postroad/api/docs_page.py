@@ -111,7 +111,7 @@ def _pretty(value: Any) -> str:
 
 def _schema(name: str, schema: Json) -> str:
     words = _words(schema.get("description", ""))
-    # Inside, so that browsers open it for whoever follows a link.
+    # Inside, so that browsers open it for a link.
     head = f'<details><summary><code>{escape(name)}</code></summary><p id="type-{escape(name)}">'
     fields = schema.get("properties")
     if not fields:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from postroad.api.finding import Finding
-from postroad.model.facts import COUNTED_MAX
+from postroad.model.states import NEVER
 from postroad.model.wording import duration_text, moment, public_name
 
 HOUR_MS: Final = 3_600_000
@@ -12,6 +12,8 @@ LATE_MS: Final = 60_000
 """Messages that are due for longer should have been tried."""
 SOON_MS: Final = 14 * DAY_MS
 PAGE: Final = 500
+DEAD_MAX: Final = 100
+"""Of the last hour: more are not told one by one."""
 GROWTH_MAX: Final = 10
 """Deaths in an hour that are worth a look."""
 NAMED_MAX: Final = 3
@@ -41,8 +43,10 @@ def _worker(one: dict[str, Any]) -> str:
     return f"process {one['pid']} on {one['host']}"
 
 
-def check_circuits(lanes: list[dict[str, Any]], stats: dict[str, Any]) -> Finding:
-    """Check that servers can be reached."""
+def check_circuits(
+    lanes: list[dict[str, Any]], stats: dict[str, Any], most: int = NEVER
+) -> Finding:
+    """Check that servers can be reached. `most` is how far was counted."""
     count = stats["open_circuits"]
     if not count:
         return Finding("circuits", "ok", "none is open")
@@ -50,18 +54,19 @@ def check_circuits(lanes: list[dict[str, Any]], stats: dict[str, Any]) -> Findin
     names = [f"{public_name(lane['server'])} ({lane['circuit']['reason']})" for lane in opened]
     more = f" and {count - len(names)} more" if count > len(names) else ""
     mend = "look at those servers: probes go on by themselves; `postroad lanes` shows what waits"
-    return Finding("circuits", "warn", f"{count} open: {', '.join(names)}{more}", mend)
+    found = f"{_upto(count, most)} open: {', '.join(names)}{more}"
+    return Finding("circuits", "warn", found, mend)
 
 
-def check_dead(stats: dict[str, Any], recent: int, *, more: bool) -> Finding:
-    """Check whether the dead set grows."""
+def check_dead(stats: dict[str, Any], recent: int, *, more: bool, most: int = NEVER) -> Finding:
+    """Check whether the dead set grows. `most` is how far was counted."""
     total = sum(stats["dead"].values())
-    least = " or more" if total == COUNTED_MAX else ""
-    count = "1 message" if total == 1 else f"{total}{least} messages"
+    count = "1 message" if total == 1 else f"{_upto(total, most)} messages"
     found = f"{count}, {recent}{' or more' if more else ''} of them in the last hour"
     if recent < GROWTH_MAX:
         return Finding("dead set", "ok", found)
-    reasons = ", ".join(f"{count} {reason}" for reason, count in stats["dead"].items())
+    counted = stats["dead"].items()
+    reasons = ", ".join(f"{_upto(count, most)} {reason}" for reason, count in counted)
     mend = "find the reason with `postroad dead list`, repair it, then `postroad dead replay`"
     return Finding("dead set", "warn", f"{found} ({reasons})", mend)
 
@@ -74,6 +79,10 @@ def check_tokens(tokens: list[dict[str, Any]], now_ms: int) -> Finding:
     names = [f"{t['name']!r} {_ends(t['expires_at_ms'], now_ms)}" for t in ending]
     mend = "make new ones with `postroad token make`, and revoke those that nobody uses"
     return Finding("tokens", "warn", _named(names), mend)
+
+
+def _upto(count: int, most: int) -> str:
+    return f"{count} or more" if count >= most else str(count)
 
 
 def _ends(at_ms: int, now_ms: int) -> str:

@@ -23,7 +23,7 @@ HEADERS_MAX: Final = 100
 HEAD_S: Final = 10.0
 """A whole head has to come in this time."""
 STALL_S: Final = 30.0
-"""So long a process may send nothing of a body, or read nothing of an answer."""
+"""How long a process may send nothing of a body, or read nothing of an answer."""
 LINGER_S: Final = 2.0
 """What still comes after the answer is thrown away for so long: closed at once, a connection is
 reset, and the answer lost with it."""

@@ -63,12 +63,13 @@ def store_file(call: Invocation, file: Path, **about: str) -> dict[str, Any]:
 
 def list_stored(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List stored attachments by id."""
-    call.page(
+    call.listed(
         "/v1/attachments",
-        {"limit": limit, "after": after},
         ("attachment", "bytes", "used"),
         lambda row: (row["id"], row["size"], when(row["used_at_ms"])),
         "no attachments are stored",
+        limit=limit,
+        after=after,
     )
 
 

@@ -43,9 +43,8 @@ def list_lines(
     """List who changed what, the newest first; of all tenants, unless one is named."""
     query = structs.asdict(which) | {"limit": limit, "after": after}
     columns = ("when", "who~", "from~", "tenant", "verb", "what~", "outcome", "count#")
-    call.page(
+    call.listed(
         "/v1/audit",
-        query,
         columns,
         lambda row: (
             when(row["at_ms"]),
@@ -58,6 +57,7 @@ def list_lines(
             "" if row["count"] is None else row["count"],
         ),
         "the audit log has no such lines",
+        **query,
     )
 
 

@@ -121,13 +121,14 @@ def _pair(text: str) -> tuple[str, object]:
 
 def list_credentials(call: Listing) -> None:
     """List credentials, without their secrets."""
-    said = call.ask("GET", "/v1/credentials")
-    if call.printed(said):
-        return
     columns = ("credential", "kind", "provider~", "account", "sender", "rate", "blocked until")
     names = ("name", "kind", "provider", "account", "sender", "rate")
-    rows = [(*(one[n] for n in names), when(one["blocked_until_ms"])) for one in said]
-    call.table(columns, rows, "no credentials: `postroad credential put`")
+    call.listed(
+        "/v1/credentials",
+        columns,
+        lambda one: (*(one[name] for name in names), when(one["blocked_until_ms"])),
+        "no credentials: `postroad credential put`",
+    )
 
 
 def check(call: Invocation, name: Name) -> None:

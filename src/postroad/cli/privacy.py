@@ -87,11 +87,11 @@ def followed(road: RoadClient, said: dict[str, Any]) -> dict[str, Any]:
 
 def list_erasures(call: Listing, limit: Limit = 100) -> None:
     """List erasures, the newest first."""
-    said = call.ask("GET", "/v1/privacy/erasures", {"limit": limit})
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("id", "tenant", "recipient", "asked", "step", "waits for#", "rows#")
+    call.listed(
+        "/v1/privacy/erasures",
+        columns,
+        lambda row: (
             row["id"],
             row["tenant"],
             f"{row['recipient_digest'][:12]}…" if row["recipient_digest"] else "everything",
@@ -99,11 +99,10 @@ def list_erasures(call: Listing, limit: Limit = 100) -> None:
             row["step"],
             row["waits_for"] or "",
             sum(row["erased"].values()),
-        )
-        for row in said
-    ]
-    columns = ("id", "tenant", "recipient", "asked", "step", "waits for#", "rows#")
-    call.table(columns, rows, "nothing was erased")
+        ),
+        "nothing was erased",
+        limit=limit,
+    )
 
 
 def _whose(recipient: str, *, everything: bool) -> dict[str, Any]:

@@ -39,12 +39,14 @@ def queues(
 ) -> None:
     """List queues by name: how many messages wait, and what holds them back."""
     columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
-    call.page(
+    call.listed(
         "/v1/queues",
-        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (row["queue"], row["waiting"], row["held"], row["dead"], row["because"]),
         "no queues yet: a handler, or the first send to an address, makes one",
+        limit=limit,
+        after=after,
+        **_only(trouble=trouble),
     )
 
 
@@ -52,10 +54,12 @@ def lanes(
     call: Listing, limit: Limit = 100, after: After = "", *, trouble: Trouble = False
 ) -> None:
     """List lanes by number: where they send to, which process serves them, and what waits."""
-    columns = ("lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "served by~", "because~")
-    call.page(
+    columns = (
+        "lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "in flight#",
+        "served by~", "because~",
+    )  # fmt: skip
+    call.listed(
         "/v1/lanes",
-        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (
             row["id"],
@@ -64,10 +68,14 @@ def lanes(
             row["queues"],
             row["waiting"],
             row["held"],
+            "{in_flight} of {size}".format_map(row["window"]) if row["window"] else "–",
             f"process {row['owner']['pid']} on {row['owner']['host']}" if row["owner"] else "–",
             row["because"],
         ),
         "no lanes yet: the first queue makes one",
+        limit=limit,
+        after=after,
+        **_only(trouble=trouble),
     )
 
 

@@ -64,12 +64,13 @@ def start(
 
 def list_replays(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List replays, the newest first."""
-    call.page(
+    call.listed(
         "/v1/replays",
-        {"limit": limit, "after": after},
         ("replay", "what", "queue~~", "state", "sent"),
         lambda one: (one["id"], one["what"], one["queue"] or "all", one["state"], _progress(one)),
         "there are no replays",
+        limit=limit,
+        after=after,
     )
 
 

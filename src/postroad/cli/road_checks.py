@@ -6,6 +6,7 @@ from typing import Final
 
 from postroad.api.finding import Finding
 from postroad.api.road_checks import (
+    DEAD_MAX,
     HOUR_MS,
     PAGE,
     check_circuits,
@@ -24,7 +25,7 @@ def check_road(road: RoadClient) -> list[Finding]:
     lanes = road.ask("GET", "/v1/lanes", {"limit": PAGE, "trouble": "true"})["lanes"]
     now_ms = stats["now_ms"]
     since = datetime.fromtimestamp((now_ms - HOUR_MS) / 1000, UTC).isoformat()
-    page = road.ask("GET", "/v1/dead", {"limit": PAGE, "since": since})
+    page = road.ask("GET", "/v1/dead", {"limit": DEAD_MAX, "since": since})
     return [
         _unless_refused("workers", lambda: check_workers(road.ask("GET", "/v1/workers"), stats)),
         check_circuits(lanes, stats),

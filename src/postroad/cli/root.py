@@ -48,7 +48,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The modules that add commands, and their names. A new group is a module with `add(app)`."""
 INNER_MAX: Final = 3
-"""Of a name that more groups have, as `list`, none is the one that was meant."""
+"""A name that more groups have, as `list`, is not suggested."""
 
 
 class Root(Group):

@@ -74,9 +74,8 @@ def list_entries(
 ) -> None:
     """List who is not sent to, the newest first."""
     which = _query(reason=reason, recipient=recipient, after=after, everywhere=everywhere)
-    call.page(
+    call.listed(
         "/v1/suppressions",
-        {"limit": limit, **which},
         ("recipient~", "reason", "since", "from~", "note~"),
         lambda row: (
             row["recipient"],
@@ -86,6 +85,8 @@ def list_entries(
             row["note"],
         ),
         "nobody is on this list",
+        limit=limit,
+        **which,
     )
 
 

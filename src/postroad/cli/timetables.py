@@ -16,7 +16,7 @@ from postroad.cli.command import (
     add_group,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, when
+from postroad.cli.printing import when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
@@ -78,16 +78,14 @@ def create(
 
 def list_timetables(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List timetables by name, also those that programs declare."""
-    said = call.ask("GET", "/v1/timetables", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (one["name"], one["when"], one["queue"], _next(one), one["origin"])
-        for one in said["timetables"]
-    ]
-    columns = ("timetable", "when~", "queue~", "next", "origin")
-    call.table(columns, rows, "there are no timetables")
-    more(said["after"])
+    call.listed(
+        "/v1/timetables",
+        ("timetable", "when~", "queue~", "next", "origin"),
+        lambda one: (one["name"], one["when"], one["queue"], _next(one), one["origin"]),
+        "there are no timetables",
+        limit=limit,
+        after=after,
+    )
 
 
 def show(call: Listing, name: Name) -> None:

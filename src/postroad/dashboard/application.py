@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
+from postroad.api.answering import MEDIA_TYPE as PROBLEM
 from postroad.api.answering import answer
 from postroad.api.app import Application
 from postroad.api.problems import MethodNotAllowed, NotFound, problem
@@ -25,6 +26,7 @@ from postroad.dashboard.answers import (
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.forms import read_form, read_upload
 from postroad.dashboard.jobs import PageJobs
+from postroad.dashboard.keeping import Keeper
 from postroad.dashboard.logins.entering import LOGIN, PATHS, Logins
 from postroad.dashboard.pages import ACTIONS, FILES, UPLOADS, find_page
 from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
@@ -45,7 +47,7 @@ YEAR_S: Final = 31_536_000
 REGION: Final = "postroad-region"
 """A script asks for some regions of a page, by their names."""
 FETCH: Final = "postroad-fetch"
-"""A script sends a form, and shows what came of it itself."""
+"""A script sends the form and shows the answer itself."""
 NOTICE_S: Final = 20
 FOREVER: Final = {"cache-control": "public, max-age=31536000, immutable"}
 
@@ -57,7 +59,8 @@ class Dashboard:
         self._api = api
         self._context = api.context
         clock = api.context.road.store.clock
-        self._regions = Regions(clock)
+        self._keeper = Keeper(clock)
+        self._regions = Regions(clock, self._keeper)
         self._logins = Logins(api)
         self._jobs = PageJobs(api.context.log, clock)
         self._watching: Counter[str] = Counter()
@@ -97,7 +100,7 @@ class Dashboard:
             return _away(request)
         except ProblemAnswer as error:
             return _failed(request, error.problem)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
+        except Exception as error:  # noqa: BLE001 - a fault of ours is answered without its trace
             if not isinstance(error, PostroadError):
                 self._api.log_fault(request, error)
             return _failed(request, problem(error))
@@ -110,7 +113,7 @@ class Dashboard:
             guarding.check_own_form(request)
         if path in FILES:
             page, give = FILES[path]
-            return await give(self._view(request, page, {}, request.query))
+            return await give(self._view(request, page, {}, _query(request.query)))
         if request.method == "POST":
             return await self._act(request, path)
         if request.method not in ("GET", "HEAD"):
@@ -121,7 +124,7 @@ class Dashboard:
             shown = path[:CHARACTERS_SHOWN]
             raise NotFound(f"there is no page at {shown}: the overview leads to those that are")
         page, values = found
-        view = self._view(request, page, values, request.query)
+        view = self._view(request, page, values, page.own_query(_query(request.query)))
         names = request.headers.get(REGION)
         if names is not None:
             return await self._some(page, view, names.split(","))
@@ -142,13 +145,13 @@ class Dashboard:
         await self._context.access.check(request, Scope.read)
 
     def _view(
-        self, request: Request, page: WebPage, values: dict[str, str], query: bytes
+        self, request: Request, page: WebPage, values: dict[str, str], query: dict[str, str]
     ) -> PageView:
         path = page.path
         for name, value in values.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
-        given = dict(read_query(query)) if query else {}
-        return PageView(PageApi(self._api, request), self._jobs, request.who, path, given, values)
+        here = (PageApi(self._api, request), self._jobs, self._keeper)
+        return PageView(*here, request.who, path, query, values)
 
     async def _page(self, request: Request, page: WebPage, view: PageView) -> Response[bytes]:
         regions = {one.name: await self._regions.get(page, one, view) for one in page.regions}
@@ -168,19 +171,21 @@ class Dashboard:
 
     def _live(self, request: Request) -> Stream:
         """Tell a page which of its regions are stale."""
-        query = dict(read_query(request.query)) if request.query else {}
+        query = _query(request.query)
         path, _, inner = query.get("page", "/").partition("?")
         found = find_page(path.rstrip("/") or "/")
         if found is None:
             raise nothing_at(path)
-        view = self._view(request, *found, inner.encode("latin-1", "replace"))
+        page, values = found
+        shown = page.own_query(_query(inner.encode("latin-1", "replace")))
+        view = self._view(request, page, values, shown)
         seen = dict(pair.split(":", 1) for pair in query.get("seen", "").split(",") if ":" in pair)
-        pieces = self._regions.watch(found[0], view, seen, partial(self._may_go_on, request))
+        pieces = self._regions.watch(page, view, seen, partial(self._may_go_on, request))
         return self._counted(request.who.token, Stream(pieces, EVENTS))
 
     def _counted(self, session: str, stream: Stream) -> Stream:
-        """A stream, if the session has not too many. A browser shows no refusal of a stream, so one
-        is told in it."""
+        """Open a stream, if the session has not too many. A browser shows no refusal of a stream,
+        so the stream itself says it."""
         if self._watching[session] >= WATCHED_MAX:
             return Stream(_full(), EVENTS)
         self._watching[session] += 1
@@ -222,21 +227,25 @@ class Dashboard:
             raise nothing_at(path)
         page, act = ACTIONS[path]
         back = _own_address(form.one("back"), page.path)
-        view = self._view(request, page, {}, b"")
+        view = self._view(request, page, {}, {})
         try:
             done, bad = await act(view, form), False
         except ProblemAnswer as error:
             done, bad = ActionResult(error.problem.detail), True
-        self._regions.forget()
+        self._keeper.forget()
         if done.page:
             shown = {**frame(request), "view": view, "page": page, "notice": "", "back": back}
             html = render(done.page, **(shown | done.shown))
             return Response(html.encode(), media_type=HTML)
         if FETCH in request.headers:
             return Response({"notice": done.notice, "bad": bad, "go": done.go})
-        told = quote(("! " if bad else "") + done.notice[:1_000], safe="")
+        told = guarding.fitting(("! " if bad else "") + done.notice)
         kept = guarding.cookie(request, guarding.NOTICE, told, NOTICE_S)
         return go(done.go or back, kept)
+
+
+def _query(query: bytes) -> dict[str, str]:
+    return dict(read_query(query)) if query else {}
 
 
 async def _form(request: Request, path: str) -> Form:
@@ -248,7 +257,7 @@ async def _full() -> AsyncIterator[bytes]:
 
 
 def _wants_page(request: Request) -> bool:
-    """Whether a browser asks for a page: what is not there is told on one."""
+    """Whether a browser asks for a page: a missing page is answered with one."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
@@ -279,4 +288,6 @@ def _own_address(text: str, otherwise: str) -> str:
 def _failed(request: Request, told: Problem) -> Response[Any]:
     if FETCH in request.headers:
         return Response({"notice": told.detail, "bad": True, "go": ""}, told.status)
+    if REGION in request.headers:
+        return Response(told, told.status, media_type=PROBLEM)
     return html_page(request, "failed.html", told.status, problem=told)

@@ -1,7 +1,7 @@
 """What a page is: regions that are loaded and shown, and actions of its forms."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -11,10 +11,13 @@ from postroad.api.problems import BadRequest, problem
 from postroad.api.request import Response
 from postroad.dashboard.asking import PageApi, ProblemAnswer
 from postroad.dashboard.jobs import PageJobs
+from postroad.dashboard.keeping import Keeper
 from postroad.dashboard.multipart import FormFile
 from postroad.dashboard.passing import PassOn
 from postroad.model.tokens import Caller, Scope
 
+FRESH_S: Final = 1.0
+"""A region is rendered at most so often, however many look at it."""
 DIGITS_MAX: Final = 12
 TYPED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(?:\.\d{1,6})?)?", re.ASCII)
 """What a browser gives for a time."""
@@ -25,6 +28,7 @@ class PageView(Struct, frozen=True):
 
     api: PageApi
     jobs: PageJobs
+    keeper: Keeper
     who: Caller
     path: str
     query: dict[str, str]
@@ -34,6 +38,19 @@ class PageView(Struct, frozen=True):
     def may(self, scope: str) -> bool:
         """Whether the person has a scope."""
         return Scope(scope) in self.who.scopes
+
+    @property
+    def rights(self) -> Hashable:
+        """Whoever has the same sees the same."""
+        return (self.who.tenant, self.who.every_tenant, self.who.scopes)
+
+    async def shared(self, path: str, keep_s: float = FRESH_S, **query: object) -> Any:
+        """Read what several regions show: once in so many seconds, for all with the same rights."""
+
+        async def read() -> tuple[Any, float]:
+            return await self.api.get(path, **query), keep_s
+
+        return await self.keeper.get((path, *query.items(), self.rights), read)
 
     @property
     def here(self) -> str:
@@ -49,10 +66,6 @@ class PageView(Struct, frozen=True):
 
 
 Load = Callable[[PageView], Awaitable[dict[str, Any]]]
-
-
-FRESH_S: Final = 1.0
-"""A region is rendered at most so often, however many look at it."""
 
 
 class Region(Struct, frozen=True):
@@ -151,6 +164,8 @@ class WebPage(Struct, frozen=True):
     path: str
     title: str
     regions: tuple[Region, ...] = ()
+    query: tuple[str, ...] = ()
+    """What is read of its query. The rest is left out: each query is rendered by itself."""
     actions: Mapping[str, Act] = {}
     uploads: Mapping[str, Act] = {}
     """Those of its actions whose forms have a file."""
@@ -161,3 +176,7 @@ class WebPage(Struct, frozen=True):
     key: str = ""
     """The letter that goes to it, after `g`: another one for each page of the menu."""
     scope: Scope = Scope.read
+
+    def own_query(self, given: Mapping[str, str]) -> dict[str, str]:
+        """What this page reads of a query, always in the same order."""
+        return {name: given[name] for name in self.query if name in given}

@@ -1,14 +1,14 @@
 """Plots: bars of tries by what they gave, and lines of lateness, each with its table. The template
 draws them as SVG."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import log2
 from typing import Any, Final
 
 from msgspec import Struct
 
-from postroad.dashboard.rendering import count, took
+from postroad.dashboard.rendering import count, took, upto
 from postroad.model.rollup import median_and_p99
 
 WIDE: Final = 640
@@ -18,11 +18,16 @@ FLOOR: Final = 168
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 86_400_000
+BUCKET_S: Final = 10.0
+"""Figures are written so often: they need not be read more often."""
+WEEK_FRESH_S: Final = 30.0
+"""A bar of the week is an hour."""
 GOOD: Final = ("delivered",)
 SOFT: Final = ("later", "quota", "unreachable", "unknown", "setup")
 ALONE: Final = 8
 """How wide a value is drawn that has no neighbour: less can hardly be seen."""
-LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000)
+LATE_MARKS: Final = (1, 32, 1_000, 60_000, 3_600_000, DAY_MS, 30 * DAY_MS)
+"""Rules of a plot of durations: up to the first that no value is above, and a second at least."""
 
 
 class Key(Struct, frozen=True):
@@ -40,16 +45,6 @@ class Slot(Struct, frozen=True):
     late: tuple[int, ...]
 
 
-class Bar(Struct, frozen=True):
-    """A rectangle."""
-
-    style: str
-    x: float
-    y: float
-    width: float
-    height: float
-
-
 class Drawn(Struct, frozen=True):
     """A plot with its table; `said` is its summary in words."""
 
@@ -60,9 +55,11 @@ class Drawn(Struct, frozen=True):
     rules: list[tuple[float, str]]
     times: list[tuple[int, str, str]]
     rows: list[tuple[str, list[str]]]
-    bars: list[Bar] = []
-    lines: list[tuple[str, str]] = []
-    """The style and path of each."""
+    paths: list[tuple[str, str]]
+    """The style of each, and what is drawn: bars of one colour are one path."""
+    first: str = "from"
+    """What stands in the first column of the table."""
+    none: str = "Nothing was tried in this time."
 
 
 OUTCOMES: Final = (
@@ -71,10 +68,15 @@ OUTCOMES: Final = (
     Key("failed", "fill-bad"),
 )
 LATENESS: Final = (Key("half within", "stroke-info"), Key("99 % within", "stroke-soft"))
+LEVELS_MIN: Final = 6
+"""The axis of a backlog has at least this retry level: the last of the usual ladder."""
+BACKLOG: Final = (Key("waiting", "fill-info"), Key("held", "fill-warn"))
+Pair = tuple[int | None, int | None]
+"""What half of them, and 99 of 100, kept within."""
 
 
 def slots(points: Sequence[dict[str, Any]], since_ms: int, step_ms: int, many: int) -> list[Slot]:
-    """So many stretches from a moment on, with the figures of the points in each."""
+    """Return the stretches of time from a moment on, with the figures of the points in each."""
     found: list[list[dict[str, Any]]] = [[] for _ in range(many)]
     for one in points:
         at = (one["at_ms"] - since_ms) // step_ms
@@ -110,31 +112,56 @@ def deliveries(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
         [(_y(value, top), _short(value)) for value in (0, top / 2, top)],
         _times(shown),
         rows,
-        bars=_bars(parts, top),
+        _bars(parts, top, OUTCOMES),
     )
 
 
-def _bars(parts: Sequence[tuple[int, int, int]], top: int) -> list[Bar]:
-    step, bars = (WIDE - LEFT) / max(1, len(parts)), []
-    for n, part in enumerate(parts):
-        base = 0
-        for key, number in zip(OUTCOMES, part, strict=True):
-            high, low = _y(base + number, top), _y(base, top)
-            base += number
-            if number:
-                x, width = round(LEFT + (n + 0.1) * step, 1), round(step * 0.8, 1)
-                bars.append(Bar(key.style, x, high, width, round(max(0.8, low - high), 1)))
-    return bars
+def _bars(
+    parts: Sequence[tuple[int, ...]], top: int, keys: tuple[Key, ...]
+) -> list[tuple[str, str]]:
+    """A path for each colour, of rectangles that stand on those of the colours before."""
+    step = (WIDE - LEFT) / max(1, len(parts))
+    width = round(step * 0.8, 1)
+    base, paths = [0] * len(parts), []
+    for which, key in enumerate(keys):
+        path = ""
+        for n, part in enumerate(parts):
+            if number := part[which]:
+                low, high = _y(base[n], top), _y(base[n] + number, top)
+                base[n] += number
+                x, height = round(LEFT + (n + 0.1) * step, 1), round(max(0.8, low - high), 1)
+                path += f"M{x} {high}h{width}v{height}h-{width}z"
+        if path:
+            paths.append((key.style, path))
+    return paths
 
 
 def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
     """How long after they were due messages were first tried: half of them, and 99 of 100."""
-    pairs = [median_and_p99(slot.late) for slot in shown]
-    known = [value for pair in pairs for value in pair if value is not None]
-    top = max(1_024, 1 << max(known, default=1).bit_length())
     late = [slot.late for slot in shown if slot.late]
-    half, most = median_and_p99(tuple(map(sum, zip(*late, strict=True))))
-    said = f"half in {took(half)}, 99 % in {took(most)}"
+    whole = median_and_p99(tuple(map(sum, zip(*late, strict=True))))
+    pairs = [median_and_p99(slot.late) for slot in shown]
+    return _within(name, title, shown, [whole, *pairs], "tried")
+
+
+def answer_times(
+    name: str, title: str, shown: Sequence[Slot], points: Sequence[dict[str, Any]], whole: Pair
+) -> Drawn:
+    """How long answers took, of an endpoint's points."""
+    pairs = {one["at_ms"]: (one["took_p50_ms"], one["took_p99_ms"]) for one in points}
+    by_slot = [pairs.get(slot.at_ms, (None, None)) for slot in shown]
+    return _within(name, title, shown, [whole, *by_slot], "answered")
+
+
+def _within(
+    name: str, title: str, shown: Sequence[Slot], found: Sequence[Pair], done: str
+) -> Drawn:
+    """Two lines. `found` is the pair of the whole time, then that of each slot."""
+    whole, *pairs = found
+    known = [value for pair in pairs for value in pair if value is not None]
+    most = max(known, default=0)
+    top = next((mark for mark in LATE_MARKS[2:] if mark >= most), LATE_MARKS[-1])
+    said = f"half in {took(whole[0])}, 99 % in {took(whole[1])}"
     rows = [
         (_at(slot.at_ms), [took(value) for value in pair])
         for slot, pair in zip(shown, pairs, strict=True)
@@ -146,13 +173,50 @@ def lateness(name: str, title: str, shown: Sequence[Slot]) -> Drawn:
     return Drawn(
         name,
         title,
-        said if known else "nothing was tried",
+        said if known else f"nothing was {done}",
         LATENESS,
         [(_log_y(value, top), took(value)) for value in LATE_MARKS if value <= top],
         _times(shown),
         rows,
-        lines=[line for line in lines if line[1]],
+        [line for line in lines if line[1]],
+        none=f"Nothing was {done} in this time.",
     )
+
+
+def backlog(
+    name: str, waiting: Mapping[int, int], held: Mapping[int, int], *, whole: bool = True
+) -> Drawn:
+    """What waits and what is held at each retry level."""
+    levels = range(max((LEVELS_MIN, *waiting, *held)) + 1)
+    parts = [(waiting.get(level, 0), held.get(level, 0)) for level in levels]
+    top = _round_up(max(map(sum, parts)))
+    said = [upto(sum(column), whole) for column in zip(*parts, strict=True)]
+    step = (WIDE - LEFT) / len(parts)
+    return Drawn(
+        name,
+        "Backlog by retry level",
+        f"{said[0]} waiting, {said[1]} held",
+        BACKLOG,
+        [(_y(value, top), _short(value)) for value in (0, top / 2, top)],
+        [(round(LEFT + (level + 0.5) * step), "middle", str(level)) for level in levels],
+        [
+            (str(n), [upto(number, whole) for number in part])
+            for n, part in enumerate(parts)
+            if any(part)
+        ],
+        _bars(parts, top, BACKLOG),
+        "level",
+        "Nothing waits.",
+    )
+
+
+def backlog_of(told: dict[str, Any]) -> Drawn:
+    """The same of an explained queue or lane."""
+    waiting, held = (
+        {int(level): number for level, number in told[state].items()}
+        for state in ("waiting", "held")
+    )
+    return backlog("backlog", waiting, held)
 
 
 def _path(values: list[int | None], top: int) -> str:
@@ -199,7 +263,7 @@ def _y(value: float, top: float) -> float:
 
 
 def _log_y(value: float, top: float) -> float:
-    return _y(log2(max(1.0, value)), log2(top))
+    return _y(log2(min(max(1.0, value), top)), log2(top))
 
 
 def _round_up(most: int) -> int:

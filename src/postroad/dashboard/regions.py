@@ -1,8 +1,7 @@
 """Regions of pages, rendered once for all who look at the same, and told when they are stale."""
 
-import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
@@ -11,74 +10,57 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from postroad.dashboard.asking import ProblemAnswer
+from postroad.dashboard.keeping import Keeper
 from postroad.dashboard.paging import PageView, Region, WebPage
 from postroad.dashboard.rendering import render
 from postroad.ports.clock import Clock
 
-SHARE: Final = 100
+SHARE: Final = 300
 """One that took long to render is left alone for so many times as long, but not for longer than
-this:"""
-STALE_S: Final = 10.0
-KEPT_MAX: Final = 500
+this; six of the overview, the most on a page, cost a core two percent at most:"""
+REST_MAX_S: Final = 10.0
 LOOK_S: Final = 0.5
 HEARTBEAT_S: Final = 10.0
 
 
-class Rendered(Struct):
+class Rendered(Struct, frozen=True):
     """A region as it was rendered last."""
 
-    lock: asyncio.Lock
-    html: Markup = Markup()
+    html: Markup
+    tag: str
     status: int = 200
     """What a page is answered with that has it: as the API answered."""
-    tag: str = ""
-    until_s: float = 0.0
 
 
 class Regions:
     """Renders regions, and keeps each for a moment."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, keeper: Keeper) -> None:
         self._clock = clock
-        self._kept: OrderedDict[object, Rendered] = OrderedDict()
-        self._changes = 0
+        self._keeper = keeper
 
     async def get(self, page: WebPage, region: Region, view: PageView) -> Rendered:
         """A region as it is now, or was a moment ago."""
-        who = view.who
-        rights = (who.tenant, who.every_tenant, who.scopes, who.token if region.personal else "")
-        key = (page.name, region.name, view.here, rights)
-        kept = self._kept.pop(key, None) or Rendered(asyncio.Lock())
-        self._kept[key] = kept
-        while len(self._kept) > KEPT_MAX:
-            self._kept.popitem(last=False)
-        async with kept.lock:
-            if self._clock.steady_s() >= kept.until_s:
-                await self._render(kept, page, region, view)
-        return kept
+        whose = (view.rights, view.who.token if region.personal else "")
+        key = (page.name, region.name, view.here, whose)
+        found: Rendered = await self._keeper.get(key, partial(self._render, page, region, view))
+        return found
 
-    async def _render(self, kept: Rendered, page: WebPage, region: Region, view: PageView) -> None:
-        start_s, share, kept.status = self._clock.steady_s(), SHARE, 200
-        changes = self._changes
+    async def _render(
+        self, page: WebPage, region: Region, view: PageView
+    ) -> tuple[Rendered, float]:
+        start_s, share, status = self._clock.steady_s(), SHARE, 200
         try:
             shown = await region.load(view)
             html = render(f"{page.name}/{region.name}.html", view=view, page=page, **shown)
         except ProblemAnswer as error:
             html, share = render("problem.html", problem=error.problem), 0
-            kept.status = error.problem.status
+            status = error.problem.status
         took_s = self._clock.steady_s() - start_s
-        kept.tag = sha256(html.encode()).hexdigest()[:16]
-        kept.html = Markup('<section data-region="{}" data-tag="{}" class="region">{}</section>')
-        kept.html = kept.html.format(region.name, kept.tag, Markup(html))  # noqa: S704 - of a template
-        kept.until_s = self._clock.steady_s() + min(STALE_S, max(region.fresh_s, took_s * share))
-        if changes != self._changes:  # meanwhile: it may show what was before
-            kept.until_s = 0.0
-
-    def forget(self) -> None:
-        """Render everything anew: something was changed here."""
-        self._changes += 1
-        for kept in self._kept.values():
-            kept.until_s = 0.0
+        tag = sha256(html.encode()).hexdigest()[:16]
+        whole = Markup('<section data-region="{}" data-tag="{}" class="region">{}</section>')
+        whole = whole.format(region.name, tag, Markup(html))  # noqa: S704 - of a template
+        return Rendered(whole, tag, status), max(region.fresh_s, min(REST_MAX_S, took_s * share))
 
     async def watch(
         self,

@@ -73,9 +73,10 @@ def count(number: float | None) -> str:
     return f"{int(number):,}".replace(",", THIN)
 
 
-def upto(number: int) -> str:
-    """A count of messages that ends at a number, as explanations and lists have them."""
-    return f"{count(number)}+" if number >= COUNTED_MAX else count(number)
+def upto(number: int, whole: bool = True) -> str:  # noqa: FBT001 - a filter
+    """A count of messages that ends at a number, as explanations and lists have them; or that is
+    of some only."""
+    return f"{count(number)}+" if number >= COUNTED_MAX or not whole else count(number)
 
 
 def moment(at_ms: int | None) -> Markup:

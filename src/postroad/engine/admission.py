@@ -80,7 +80,7 @@ class Admission:
         return True
 
     def ended(self, message: Message) -> None:
-        """It gives its place back."""
+        """Give the place of an ended send back."""
         self._capacity.give(message.level, self._pool, self._tenant)
         if self._unproven:
             self._capacity.count_unproven(self._tenant, -1)

@@ -168,7 +168,8 @@ class DeliveryAttempt:
         return may_go and deps.may_start(clock.steady_s())
 
     async def _not_started(self) -> None:
-        """It was not sent after all: a note that it was would make it suspect for ever."""
+        """Take back the note of a start: the message was not sent, and the note would keep it
+        suspect."""
         store = self._deps.store
         while self._noted:
             try:
@@ -211,7 +212,7 @@ class DeliveryAttempt:
         return later(STOPPED, after_ms=0)
 
     def _overdue(self) -> Outcome:
-        """It was cut at its deadline."""
+        """Return the outcome of a send that was cut at its deadline."""
         policy, session = self._queue.policy, self._session
         limit_s = policy.timeout_ms / 1000
         if session is None:

@@ -47,7 +47,8 @@ class Send(Struct, frozen=True):
     zone: str = ""
     """The recipient's time zone, by which allowed hours go."""
     replace: str | None = None
-    """It takes the place of an earlier message of its queue with this key that has not started."""
+    """The message takes the place of an earlier one of its queue with this key that has not
+    started."""
     at_most: Duration = 0.0
     """How long replacing may put it off, from the first one on."""
     unique_for: Duration = 0.0

@@ -22,6 +22,7 @@ from postroad.engine.recorder import Recorder
 from postroad.engine.runners import Runners, StopSummary
 from postroad.engine.sessions import Sessions
 from postroad.model.errors import StoreError
+from postroad.model.facts import LaneWindow
 from postroad.model.keyring import KeyRing
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
@@ -110,6 +111,11 @@ class Engine:
     def sends(self, number: int) -> bool:
         """Whether a try of this message is under way here."""
         return any(lane.open_messages.is_in_flight(number) for lane in self.lanes.values())
+
+    def window(self, lane: int) -> LaneWindow | None:
+        """The window of a lane; None if another process serves it, or none."""
+        worker = self.lanes.get(lane)
+        return None if worker is None else LaneWindow(worker.in_flight, worker.schedule.window)
 
     def in_flight(self) -> list[int]:
         """The messages of which a try is under way here."""
@@ -316,7 +322,7 @@ class Engine:
             self._pump(worker)
 
     def _rest(self, worker: LaneWorker) -> None:
-        """Ask the store for what the lane lacks. No runner starts here: whoever makes something
+        """Ask the store for what the lane lacks. No runner starts here: what makes a message
         startable starts one."""
         if worker.stopped:
             self.owned.unsettled.set()  # it may have opened a session since

@@ -46,7 +46,7 @@ class LaneQueue(Struct, gc=False, eq=False):
             self.block = queue.block
 
     def set_block(self, block: Block | None) -> None:
-        """Block it, or lift its block; the store is told by a record."""
+        """Block it, or lift its block; a record writes that to the store."""
         self.block = block
         self._unrecorded += 1
 

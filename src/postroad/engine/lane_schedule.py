@@ -33,7 +33,7 @@ class LaneSchedule(Struct, gc=False, eq=False):
     """The line of queues that have something to send, and what is in flight."""
 
     _cache: LaneCache
-    _window: int
+    window: int
     in_flight: int = 0
     lacks_capacity: bool = False
     """At the last question something could go, but was not admitted."""
@@ -85,7 +85,7 @@ class LaneSchedule(Struct, gc=False, eq=False):
         return message
 
     def _next_retry(self, now_ms: int, admits: Admits, retries: InPlaceRetries) -> Message | None:
-        due, full = retries.due_ms() <= now_ms, self.in_flight >= self._window
+        due, full = retries.due_ms() <= now_ms, self.in_flight >= self.window
         self.lacks_capacity = due and not full and not admits(retries.first())
         retries.held_up = due and (full or self.lacks_capacity)
         if not due or retries.held_up:
@@ -98,10 +98,10 @@ class LaneSchedule(Struct, gc=False, eq=False):
         self, now_ms: int, admits: Admits, give_up: Callable[[LaneQueue], None]
     ) -> Message | None:
         line = self._line
-        if not line or self.in_flight >= 2 * self._window:
+        if not line or self.in_flight >= 2 * self.window:
             return None
-        full, visits = self.in_flight >= self._window, len(line)
-        share = max(1, self._window // max(1, self._active_queues, visits))
+        full, visits = self.in_flight >= self.window, len(line)
+        share = max(1, self.window // max(1, self._active_queues, visits))
         while visits:
             visits -= 1
             lane_queue = line.popleft()
@@ -145,4 +145,4 @@ class LaneSchedule(Struct, gc=False, eq=False):
 
     def delivered(self, lane_queue: LaneQueue) -> None:
         """A message of this queue was delivered: its ramp goes up."""
-        lane_queue.delivered(self._window)
+        lane_queue.delivered(self.window)

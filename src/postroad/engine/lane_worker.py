@@ -10,7 +10,7 @@ the worker decides whether the lane may send at all and what each answer changes
 - *Open messages* are in flight, waiting for a retry in place, or answered and not recorded yet.
   They are not started again from their rungs until the store has recorded what became of them.
 - An answer becomes AttemptEffects: the result, and a change of the queue's block or of the circuit.
-  What is known here changes at once; the store is told by Recorder, which calls `recorded`.
+  What is known here changes at once; Recorder writes it to the store, and calls `recorded`.
 """
 
 from collections.abc import Iterable

@@ -145,7 +145,7 @@ class Spec(Struct, frozen=True):
     halt: HaltRule = HaltRule()
     subject: str = ""
     html: str = ""
-    """Of a mail, beside its text."""
+    """The HTML of a mail, beside its text."""
     attachments: tuple[Attachment, ...] = ()
     zone: str = ""
     """The recipients' time zone, unless their column `zone` names another one."""

@@ -37,7 +37,7 @@ class CredentialSpec(Struct, frozen=True):
     segments_max: int = 1
     """The most segments that one message may have; the limit counts segments."""
     price: float = 0.0
-    """Of one segment, for estimates."""
+    """The price of one segment, for estimates."""
     expires_at_ms: int = 0
     callback: str = ""
     """Where the provider is to report: the public address of this road's server."""

@@ -11,6 +11,7 @@ from postroad.model.facts import (
     BY_HAND,
     LaneFacts,
     LaneState,
+    LaneWindow,
     MessageFacts,
     Owner,
     PaceFacts,
@@ -74,7 +75,7 @@ class Explanation(MessageView, frozen=True):
     """The explanation of a message: fields for programs, and `sentence` for people."""
 
     late: bool
-    """It was dead when its delivery was proven."""
+    """The message was dead when its delivery was proven."""
     blocks: tuple[ActiveBlock, ...]
     circuit: Circuit
     sentence: str
@@ -131,6 +132,8 @@ class LaneExplanation(Struct, frozen=True):
     limits: tuple[PaceFacts, ...]
     next: NextStep
     sentence: str
+    window: LaneWindow | None = None
+    """Of a lane that the process serves which answers; others know of theirs."""
 
 
 def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Explanation:
@@ -233,8 +236,10 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     )
 
 
-def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
-    """Explain a lane."""
+def explain_lane(
+    facts: LaneFacts, now_ms: int, window: LaneWindow | None = None
+) -> LaneExplanation:
+    """Explain a lane; with its `window` where that is known."""
     holds = blocks_on_lane(facts.lane) + blocks_by_limits(facts.paces, now_ms)
     many = _Many(facts.tallies, (facts.lane,), QUEUES_HOLD, "it")
     coming = _next_step(many, holds, now_ms)
@@ -253,6 +258,7 @@ def explain_lane(facts: LaneFacts, now_ms: int) -> LaneExplanation:
         limits=facts.paces,
         next=coming,
         sentence=tell_lane(facts, holds, coming, now_ms),
+        window=window,
     )
 
 

@@ -33,6 +33,14 @@ class Owner(Struct, frozen=True):
     heard_at_ms: int
 
 
+class LaneWindow(Struct, frozen=True):
+    """How many tries of a lane are under way, and how many at a time it may have. A queue with none
+    may begin beyond that, up to twice as many: slow queues hold up no others."""
+
+    in_flight: int
+    size: int
+
+
 class LaneState(Struct, frozen=True):
     """A lane without its credential, which is a secret."""
 
@@ -75,14 +83,14 @@ class Ended(Struct, frozen=True):
     attempts: int
     reason: DeadReason | None = None
     late: bool = False
-    """It was dead when its delivery was proven."""
+    """The message was dead when its delivery was proven."""
 
 
 class PaceFacts(Struct, frozen=True):
     """A limit, and how much of it is used."""
 
     shared: bool
-    """Of lanes (by credential or by name), and not of the queue itself."""
+    """Whether lanes share it (by credential or by name), or the queue has it alone."""
     limit: str
     cost: int
     taken_until_ms: int
@@ -90,7 +98,7 @@ class PaceFacts(Struct, frozen=True):
     full_until_ms: int
     """Until then a long window allows no more; 0 is not full."""
     name: str = ""
-    """Of a named limit."""
+    """The name of a named limit."""
     hours: str = ""
     zone: str = ""
     until_ms: int = 0

@@ -165,16 +165,16 @@ class ListedMessage(Struct, frozen=True, gc=False):
     because: str
     """What holds it; never empty when it is held."""
     reason: DeadReason | None
-    """Of a dead one."""
+    """Why a dead message died."""
     level: int
     attempts: int
     order_key: str
     accepted_at_ms: int
     due_ms: int | None
-    """Of an unfinished one."""
+    """When an unfinished message is due."""
     finished_at_ms: int | None
     error: str
-    """Of the last try that failed."""
+    """The error of the last try that failed."""
     recipient: str = ""
     """Whom the message itself names."""
 
@@ -199,8 +199,8 @@ class MessagePage(Struct, frozen=True):
 
 
 def gather(rows: Iterable[ListRow], bounds: Iterable[int], request: ListRequest) -> FoundRows:
-    """Put what several shelves gave in order. Each gave its first `limit` rows, so behind the last
-    one of a full shelf, or behind a bound, others may be missing."""
+    """Merge the sorted rows of several sources. Each gave its first `limit` rows, so behind the
+    last row of a full source, or behind a bound, others may be missing."""
     newest, limit = request.newest, request.limit
     by_shelf: dict[Shelf, dict[int, ListRow]] = {}
     for row in rows:

@@ -73,7 +73,7 @@ class Outcome(Struct, frozen=True, gc=False):
         return self.kind is Kind.quota and not self.answered
 
     def __post_init__(self) -> None:
-        # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
+        # All texts from transports are cleaned here: errors, and reasons of blocks and circuits.
         if self.error:
             force_setattr(self, "error", clean(self.error))
 

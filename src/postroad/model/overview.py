@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.circuit import Circuit
-from postroad.model.facts import Owner
+from postroad.model.facts import LaneWindow, Owner
 from postroad.model.states import NEVER, State
 
 
@@ -57,6 +57,8 @@ class LaneRow(Struct, frozen=True):
     because: str
     """What holds them; never empty while some are held."""
     uncertain: int
+    window: LaneWindow | None = None
+    """Of a lane that the process serves which answers; others know of theirs."""
 
 
 class MessageCount(Struct, frozen=True):

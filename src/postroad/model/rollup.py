@@ -168,10 +168,10 @@ class WorkerState(StrEnum):
     """Whether a worker is alive."""
 
     working = "working"
-    """It owns lanes, and its lease is good."""
+    """The process owns lanes, and its lease is good."""
     idle = "idle"
     lost = "lost"
-    """It ended without leaving: its lanes are taken over."""
+    """The process ended without leaving: its lanes are taken over."""
 
 
 class Worker(Struct, frozen=True):

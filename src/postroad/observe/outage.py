@@ -8,12 +8,12 @@ from postroad.ports.clock import Clock
 
 TELL_EVERY_S: Final = 60.0
 OUTAGES_MAX: Final = 5
-"""So many outages are told within that time: a store may come and go every second."""
+"""How many outages are logged within that time: a store may come and go every second."""
 QUIET_S: Final = 60.0
 """After this long without a failure the next one is another outage: what is done only now and then
 does not tell that it works again."""
 SETTLE_S: Final = 5.0
-"""So long after its end some parts may still fail, with connections from before."""
+"""How long after its end some parts may still fail, with connections from before."""
 
 Tell = Callable[..., None]
 

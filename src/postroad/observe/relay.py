@@ -14,7 +14,7 @@ from postroad.ports.log import Log
 
 EVERY_S: Final = 60.0
 KINDS_MAX: Final = 256
-"""So many different ones within that time."""
+"""How many different ones are logged within that time."""
 CHARACTERS_MAX: Final = 500
 
 

@@ -39,7 +39,7 @@ class VerbParameter(Struct, frozen=True):
     items: tuple[type, ...] = ()
     """What a list of it takes."""
     needed: bool = False
-    """It may not be empty: no default of it is."""
+    """Whether it must be given: its default is empty, and it may not be."""
 
     def check(self, name: str, value: object) -> None:
         """Raise BadInput if the value is of a wrong type. Values are not shown: some are secret."""

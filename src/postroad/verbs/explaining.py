@@ -16,7 +16,7 @@ from postroad.model.explain import (
     explain_lane,
     explain_queue,
 )
-from postroad.model.facts import BY_HAND, COUNTED_MAX, MessageFacts, Pause, QueueFacts
+from postroad.model.facts import BY_HAND, COUNTED_MAX, LaneWindow, MessageFacts, Pause, QueueFacts
 from postroad.model.ids import to_number
 from postroad.model.next_step import BEING_DELETED, ENDPOINT, ROAD_HELD
 from postroad.model.recipients import may_name
@@ -27,21 +27,29 @@ from postroad.ports.restoring import Restorable
 from postroad.ports.store import Kept
 from postroad.verbs.bounding import bounded
 
+WindowOf = Callable[[int], LaneWindow | None]
 Facts = TypeVar("Facts", MessageFacts, QueueFacts)
 
 
 @bounded
 class Explainer:
     """Explains messages, queues and lanes. `sends` tells whether an engine of this process is
-    trying a message now, `runs` whether there is one: a held road has none."""
+    trying a message now, `runs` whether there is one: a held road has none. `window` tells that of
+    a lane which it serves."""
 
     def __init__(
-        self, store: Kept, clock: Clock, sends: Callable[[int], bool], runs: Callable[[], bool]
+        self,
+        store: Kept,
+        clock: Clock,
+        sends: Callable[[int], bool],
+        runs: Callable[[], bool],
+        window: WindowOf,
     ) -> None:
         self._store = store
         self._clock = clock
         self._sends = sends
         self._runs = runs
+        self._window = window
 
     async def explain(self, id: str, *, tenant: str | None = DEFAULT_TENANT) -> Explanation:  # noqa: A002
         """Explain a message."""
@@ -105,4 +113,4 @@ class Explainer:
         if facts is None or tenant not in (None, facts.lane.tenant):
             whose = "" if tenant is None else f" of tenant {tenant!r}"
             raise UnknownLane(f"this road has no lane {lane}{whose}: see `postroad lanes`")
-        return explain_lane(facts, self._clock.now_ms())
+        return explain_lane(facts, self._clock.now_ms(), self._window(lane))

@@ -1,5 +1,6 @@
 """Figures of the whole fleet: tries by outcome and lateness over time, and who works."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
@@ -29,7 +30,9 @@ from postroad.verbs.paging import moment_ms, span_ms
 
 NAMES_MAX: Final = 100
 WRITTEN_MS: Final = 2_000
-"""So long after its end a bucket has the figures of all processes."""
+"""How long after its end a bucket is sure to have the figures of all processes."""
+RECENT_MAX: Final = 1_000
+"""Tenants whose recent figures are kept."""
 Unwritten = Callable[[], Sequence[Rollup]]
 """The figures of this process that the store does not have yet."""
 
@@ -81,6 +84,8 @@ class FleetRollups:
     def __init__(self, store: Store, unwritten: Unwritten) -> None:
         self._store = store
         self._unwritten = unwritten
+        self._recent: OrderedDict[str | None, tuple[int, RecentFigures]] = OrderedDict()
+        """By tenant, and up to when: the same for all who ask within ten seconds."""
 
     async def list(
         self,
@@ -116,11 +121,19 @@ class FleetRollups:
     async def recent(self, *, tenant: str | None = DEFAULT_TENANT) -> RecentFigures:
         """Sum up the last minute and the last hour, up to the last complete bucket of 10 s."""
         until_ms = _complete_ms(Step.ten_seconds, self._store.clock.now_ms())
+        kept = self._recent.get(tenant)
+        if kept is not None and kept[0] == until_ms:
+            return kept[1]
         since_ms = until_ms - 3_600_000
         span = Span(Step.ten_seconds, since_ms, until_ms, GroupBy.outcome, tenant, 1)
         found = await self._read(span)
         last = [one for one in found if one.at_ms >= until_ms - 60_000]
-        return RecentFigures(total(last, 60), total(found, 3_600))
+        figures = RecentFigures(total(last, 60), total(found, 3_600))
+        self._recent.pop(tenant, None)
+        self._recent[tenant] = (until_ms, figures)
+        while len(self._recent) > RECENT_MAX:
+            self._recent.popitem(last=False)
+        return figures
 
     async def _read(self, span: Span) -> "Sequence[Point]":
         found = {(one.at_ms, one.name): one for one in await self._store.rollups(span)}

@@ -1,8 +1,10 @@
 """Inspection of a road: pages of queues and lanes, counts, retry levels."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from postroad.model.cursors import cursor, number_in, place_in
 from postroad.model.entities import DEFAULT_TENANT
@@ -12,7 +14,10 @@ from postroad.model.overview import LaneRow, Overview, PageOf, QueueRow
 from postroad.model.states import NEVER, State
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
+from postroad.verbs.explaining import WindowOf
 from postroad.verbs.paging import check_most, check_page
+
+HOUR_S: Final = 3_600
 
 
 class QueuePage(Struct, frozen=True):
@@ -42,16 +47,26 @@ class LevelRow(Struct, frozen=True):
     waiting: int
     held: int
     oldest_due_ms: int | None
-    """Of those that wait, as in the counts of the road."""
+    """When the oldest waiting message was due, as in the counts of the road."""
+    queries_per_hour: float = 0.0
+    """Such claims an hour since the process began; in its first hour those so far."""
+    whole: bool = True
+    """Whether all messages were counted; else at least so many wait and are held."""
 
 
 @bounded
 class Inspection:
     """List queues, lanes and retry levels, and count messages."""
 
-    def __init__(self, store: Store, intervals_s: tuple[float, ...]) -> None:
+    def __init__(self, store: Store, intervals_s: tuple[float, ...], window: WindowOf) -> None:
         self._store = store
+        self._window = window
         self._intervals_s = intervals_s
+        self._began_s: float | None = None
+
+    def begin(self) -> None:
+        """Count statements an hour from now on: the road is open."""
+        self._began_s = self._store.clock.steady_s()
 
     async def queues(
         self,
@@ -88,7 +103,7 @@ class Inspection:
         start = number_in(place_in(after, query), after) if after else 0
         which = PageOf(trouble, check_most(most))
         found = await self._store.lane_page(tenant, start, limit + 1, which)
-        shown = tuple(found[:limit])
+        shown = tuple(replace(one, window=self._window(one.id)) for one in found[:limit])
         return LanePage(shown, cursor(str(shown[-1].id), query) if len(found) > limit else "")
 
     async def overview(self, *, most: int = NEVER, tenant: str | None = DEFAULT_TENANT) -> Overview:
@@ -105,8 +120,10 @@ class Inspection:
         """The retry-level table with live counts; with `most` each up to so many."""
         said, asked = await self.overview(most=most, tenant=tenant), self._store.queries
         polling = queries_per_hour(self._intervals_s)
+        now_s = self._store.clock.steady_s()
+        hours = max(1.0, (now_s - (self._began_s or now_s)) / HOUR_S)
         return [
-            _level(level, interval_s, polling[level], said, asked, len(polling) - 1)
+            _level(level, interval_s, polling[level], said, (asked, hours), len(polling) - 1)
             for level, interval_s in enumerate(self._intervals_s)
         ]
 
@@ -116,7 +133,7 @@ def _level(
     interval_s: float,
     polling: int,
     said: Overview,
-    asked: Mapping[str, int],
+    asked: tuple[Mapping[str, int], float],
     last: int,
 ) -> LevelRow:
     here = [each for each in said.counts if min(each.level, last) == level]
@@ -125,12 +142,15 @@ def _level(
         for state in (State.waiting, State.held)
     )
     dues = [each.oldest_due_ms for each in here if each.state is State.waiting]
+    queries, hours = asked[0].get(f"level {level}", 0), asked[1]
     return LevelRow(
         level=level,
         delay_s=DEFAULT_LADDER.delay_ms(level) / 1000,
         poll_interval_s=interval_s,
         queries_per_hour_polling=polling,
-        queries=asked.get(f"level {level}", 0),
+        queries=queries,
+        queries_per_hour=round(queries / hours, 1),
+        whole=said.whole,
         waiting=waiting,
         held=held,
         oldest_due_ms=min(dues, default=None),

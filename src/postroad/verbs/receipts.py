@@ -1,4 +1,4 @@
-"""Receipts: what a sender is told about a message that is stored."""
+"""Receipts: what a sender gets for a message that is stored."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -23,7 +23,7 @@ class Receipt(Struct, frozen=True, gc=False, eq=False):
     earlier: str = ""
 
     def __eq__(self, other: object) -> bool:
-        """Whether it says the same, whoever gave it."""
+        """Whether it says the same; who gave it does not matter."""
         if not isinstance(other, Receipt):
             return False
         mine, theirs = (self.id, self.queue), (other.id, other.queue)

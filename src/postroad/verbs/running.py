@@ -12,6 +12,7 @@ from postroad.engine.engine import Engine
 from postroad.engine.replaying import ReplayWorker
 from postroad.engine.runners import StopSummary
 from postroad.model.errors import BadInput
+from postroad.model.facts import LaneWindow
 from postroad.model.keyring import KeyRing
 from postroad.model.limits import Limits
 from postroad.model.rollup import Rollup
@@ -168,7 +169,7 @@ class RoadRun:
         return spawn_replays(engine, road.store, parts.sending, parts.allowance, road.log)
 
     def _tell_broken(self, broke: Broke | None) -> None:
-        """Set who is told when a task of the store or of the road dies."""
+        """Set the callback for a task of the store or of the road that dies."""
         for part in self._parts.watched:
             if isinstance(part, HasTasks):
                 part.tasks.tell(broke)
@@ -203,6 +204,11 @@ class LiveEngine:
         """Whether it is trying a message now."""
         engine = self._road.engine
         return engine is not None and engine.sends(number)
+
+    def window(self, lane: int) -> LaneWindow | None:
+        """The window of a lane, if it serves that."""
+        engine = self._road.engine
+        return None if engine is None else engine.window(lane)
 
 
 async def deliver(

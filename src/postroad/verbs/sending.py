@@ -43,7 +43,7 @@ SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 QUEUES_KNOWN_MAX: Final = 50_000
 """Queues that a sender caches, some hundred bytes each; a road may have millions."""
 AT_ONCE: Final = 64
-"""So many of a batch are drafted, or told, in one turn of the loop: 500 took 4 ms."""
+"""How many messages of a batch are drafted, or answered, in one turn of the loop: 500 took 4 ms."""
 GONE_MAX: Final = 3
 """How often in a row a queue is made again that was deleted during a send."""
 

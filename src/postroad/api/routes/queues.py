@@ -105,12 +105,12 @@ async def explain_lane(request: Request, lane: LaneNumber) -> LaneExplanation:
 
 @fetch("/v1/levels", scope=Scope.read)
 async def levels(request: Request, most: Most = NEVER) -> list[LevelRow]:
-    """Show the retry levels with live counts. `queries` counts for the whole process, so it is 0
-    for a token of one tenant."""
+    """Show the retry levels with live counts. `queries` and `queries_per_hour` count for the whole
+    process, so they are 0 for a token of one tenant."""
     rows = await request.road.inspect.levels(most=most, tenant=request.tenant)
     if request.who.every_tenant:
         return rows
-    return [replace(row, queries=0) for row in rows]
+    return [replace(row, queries=0, queries_per_hour=0.0) for row in rows]
 
 
 @give("/v1/queues:pause", scope=Scope.manage)

@@ -20,8 +20,8 @@ from postroad.api.machine_checks import (
 )
 from postroad.api.request import Request
 from postroad.api.road_checks import (
+    DEAD_MAX,
     HOUR_MS,
-    PAGE,
     check_circuits,
     check_dead,
     check_tokens,
@@ -32,13 +32,15 @@ from postroad.api.routing import fetch
 from postroad.api.shown_settings import value_of
 from postroad.config import names, unknown
 from postroad.model.errors import Forbidden
-from postroad.model.facts import COUNTED_MAX, StoreFacts
+from postroad.model.facts import StoreFacts
 from postroad.model.tokens import Scope
 from postroad.stores.naming import file_of, shown
 from postroad.version import VERSION
 
+COUNTED: Final = 1_000
+"""Messages of a state, and dead ones, are counted so far: for a finding that is many."""
 LANES: Final = 10
-"""Of those in trouble: a finding names three."""
+"""Maximum lanes in trouble that are listed: a finding names three."""
 PROGRAM: Final = "program"
 """The source of settings that a program has given in Python."""
 
@@ -78,7 +80,7 @@ async def system(request: Request) -> System:
     if not request.who.every_tenant:
         raise Forbidden("the server is for all tenants: this needs a token of every tenant")
     here = request.context
-    said = msgspec.to_builtins(await stats.stats.handler(request, most=COUNTED_MAX))
+    said = msgspec.to_builtins(await stats.stats.handler(request, most=COUNTED))
     found = [*await asyncio.to_thread(_machine, request), *await _road(request, said)]
     address = shown(here.road.dsn)
     store = StoreView(address, await here.road.store.store_facts(), said["oldest_due_ms"])
@@ -113,13 +115,13 @@ async def _road(request: Request, said: dict[str, Any]) -> list[Finding]:
     since = datetime.fromtimestamp((now_ms - HOUR_MS) / 1000, UTC)
     which = dead.DeadQuery(since=since)
     lanes = await queues.lanes.handler(request, limit=LANES, trouble=True, most=1)
-    page = await dead.dead_list.handler(request, which, limit=PAGE)
+    page = await dead.dead_list.handler(request, which, limit=DEAD_MAX)
     workers = await figures.workers.handler(request)
     told: Callable[[Any], Any] = msgspec.to_builtins
     return [
         check_workers(told(workers), said),
-        check_circuits(told(lanes)["lanes"], said),
-        check_dead(said, len(page.messages), more=bool(page.after)),
+        check_circuits(told(lanes)["lanes"], said, COUNTED),
+        check_dead(said, len(page.messages), more=bool(page.after), most=COUNTED),
         check_tokens(told(await tokens.token_list.handler(request)), now_ms),
     ]
 

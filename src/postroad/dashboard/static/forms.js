@@ -24,7 +24,7 @@ async function send(form, button) {
     say(said.notice, said.bad);
     if (!said.bad) for (const each of form.querySelectorAll("[data-secret]")) each.value = "";
     form.closest("details")?.removeAttribute("open");
-    await refresh();
+    await refresh().catch(() => {});  // what was done is done; the page says by itself why it is not fresh
   } catch {
     say("The server does not answer: nothing is known about what became of it.", true);
   } finally {

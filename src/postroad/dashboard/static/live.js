@@ -11,14 +11,23 @@ let waitMs = 1000;
 const regions = () => [...document.querySelectorAll("[data-region]")];
 const here = () => location.pathname + location.search;
 
-function show(state) {
+const WORDS = { on: "Live", off: "Paused", away: "No answer", full: "Not live", refused: "Not live" };
+
+function show(state, why = "") {
   document.documentElement.dataset.live = state;
-  for (const name of ["away", "full"]) {
+  for (const name of ["away", "full", "refused"]) {
     const told = document.getElementById(name);
     if (told) told.hidden = state !== name;
   }
+  if (why) document.getElementById("refused").textContent = why;
   const word = document.querySelector("[data-live-word]");
-  if (word) word.textContent = { on: "Live", off: "Paused", away: "No answer", full: "Not live" }[state];
+  if (word) word.textContent = WORDS[state];
+}
+
+class Refused extends Error {}
+
+async function refusal(answer) {  // none of ours is told by whatever answers in our place
+  try { return (await answer.json()).detail ?? ""; } catch { return ""; }
 }
 
 export async function refresh(names) {
@@ -26,7 +35,7 @@ export async function refresh(names) {
   if (!wanted.length) return;
   const answer = await fetch(here(), { headers: { "postroad-region": wanted.join(",") } });
   if (answer.status === 401) return location.assign("/login");
-  if (!answer.ok) throw new Error(answer.statusText);
+  if (!answer.ok) throw new Refused(await refusal(answer));
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const next of fresh.querySelectorAll("[data-region]")) {
     const old = document.querySelector(`[data-region="${next.dataset.region}"]`);
@@ -62,8 +71,9 @@ async function lost() {
   if (document.hidden) return;
   try {  // the stream may have ended because the session has
     await refresh();
-  } catch {
-    show("away");
+  } catch (error) {
+    const why = error instanceof Refused ? error.message : "";
+    show(why ? "refused" : "away", why);
   }
   clearTimeout(retry);
   retry = setTimeout(open, waitMs);

@@ -46,6 +46,10 @@ async function ask(path, options = {}) {
   return answer;
 }
 
+function refusal(text) {  // a proxy in between may answer with a page of its own
+  try { return JSON.parse(text).detail ?? away; } catch { return away; }
+}
+
 function put(html) {
   const fresh = new DOMParser().parseFromString(html, "text/html");
   page.replaceChildren(...fresh.body.childNodes);
@@ -55,15 +59,16 @@ function put(html) {
 async function load(focus = true) {
   const place = location.hash.startsWith("#/") ? location.hash.slice(1) : FIRST;
   const number = ++asked;
-  let answer;
+  let answer, text;
   try {
     answer = await ask("/pages" + place);
+    text = await answer?.text();
   } catch {
     return say(away, true);
   }
   if (!answer || number !== asked) return;
-  if (!answer.ok) return say((await answer.json()).detail, true);
-  put(await answer.text());
+  if (!answer.ok) return say(refusal(text), true);
+  put(text);
   page.dataset.shown = place;
   nav.hidden = false;
   for (const each of nav.querySelectorAll("a")) {
@@ -139,7 +144,11 @@ async function open() {
     }
     if (answer.status >= 429) return show("lost");
     if (!answer.ok) { history.replaceState(null, "", base); return show("gone"); }
-    keep((await answer.json()).secret);
+    try {
+      keep((await answer.json()).secret);
+    } catch {
+      return show("lost");
+    }
   }
   if (code) history.replaceState(null, "", base + "#" + FIRST);  // the code is used: it need not stay
   await load(false);

@@ -45,7 +45,7 @@ async def _invite(view: PageView, form: Form) -> ActionResult:
         "The link is made.",
         f"A login link for {data['name']}",
         ("Login link", made["url"] or made["path"]),
-        "It works once, within 15 minutes, for whoever opens it first.",
+        "It works once, within 15 minutes, for the first who opens it.",
         "/access",
     )
 
@@ -59,6 +59,7 @@ PAGE: Final = WebPage(
         Region("tokens", _tokens),
         Region("audit", _audit),
     ),
+    query=("verb", "actor", "after"),
     actions={
         "/access/make": _make,
         "/access/revoke": does("DELETE /v1/tokens/{id}", "Revoked: it is refused from now on."),

@@ -68,6 +68,7 @@ PAGE: Final = WebPage(
     "/campaigns",
     "Campaigns",
     regions=(Region("table", _table), Region("create", drafts.offer)),
+    query=("after",),
     actions={
         "/campaigns/start": does(f"POST {ITS}/start", "{name} has started."),
         "/campaigns/stop": does(
@@ -113,4 +114,5 @@ ONE: Final = WebPage(
         Region("draft", drafts.preview),
         Region("recipients", _recipients),
     ),
+    query=("name", "state", "row", "after"),
 )

@@ -112,6 +112,7 @@ PAGE: Final = WebPage(
     "/credentials",
     "Credentials",
     regions=(Region("table", _table), Region("new", _new)),
+    query=("kind",),
     actions={
         "/credentials/create": _create,
         "/credentials/change": _replace,
@@ -128,4 +129,5 @@ ONE: Final = WebPage(
     "/credential",
     "Credential",
     regions=(Region("story", _story), Region("change", _change)),
+    query=("name",),
 )

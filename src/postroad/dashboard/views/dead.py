@@ -15,6 +15,7 @@ from postroad.dashboard.paging import (
 )
 from postroad.dashboard.rendering import plural
 from postroad.model.facts import COUNTED_MAX
+from postroad.model.states import NEVER
 
 FILTERS: Final = ("queue", "reason", "error", "since", "until")
 LOOKED_AT: Final = 500
@@ -23,7 +24,7 @@ ERROR_CHARACTERS: Final = 120
 
 
 async def _groups(view: PageView) -> dict[str, Any]:
-    reasons = (await view.api.get("/v1/stats", most=COUNTED_MAX))["dead"]
+    reasons = (await view.shared("/v1/stats", most=COUNTED_MAX))["dead"]
     latest = (await view.api.get("/v1/dead", limit=LOOKED_AT))["messages"]
     errors = Counter(one["error"][:ERROR_CHARACTERS] for one in latest)
     return {
@@ -62,7 +63,8 @@ async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     which: dict[str, Any] = {"ids": ids} if ids and form.one("which") != "all" else {**filters}
     path = f"/v1/dead:{verb}"
     if not form.one("count"):
-        found = (await view.api.post(path, {**which, "dry_run": True}))["count"]
+        meant = which or {"count": NEVER}  # the API takes no empty filter for all
+        found = (await view.api.post(path, {**meant, "dry_run": True}))["count"]
         return ActionResult("", page="confirm.html", shown=_question(verb, found, which))
     total = form.number("count")
     data = which if "ids" in which else {**which, "count": total}
@@ -97,6 +99,7 @@ PAGE: Final = WebPage(
     "/dead",
     "Dead set",
     regions=(Region("jobs", _jobs), Region("groups", _groups), Region("list", _list)),
+    query=(*FILTERS, "after"),
     actions={"/dead/replay": _replay, "/dead/purge": _purge},
     group="Deliver",
     key="d",

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from postroad.dashboard.acting import does, shown_once
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
-from postroad.dashboard.plots import HOUR_MS, deliveries, slots
+from postroad.dashboard.plots import HOUR_MS, answer_times, deliveries, slots
 from postroad.remote.api_request import part
 
 ITS: Final = "/v1/endpoints/{id}"
@@ -28,8 +28,13 @@ async def _story(view: PageView) -> dict[str, Any]:
     since_ms = stats["since_ms"] // HOUR_MS * HOUR_MS
     points = [{**one, "late": ()} for one in stats["points"]]
     many = (stats["until_ms"] - since_ms) // HOUR_MS + 1
-    drawn = deliveries("day-tries", "Tries in the last day", slots(points, since_ms, HOUR_MS, many))
-    return {"told": told, "stats": stats, "drawn": drawn}
+    shown, total = slots(points, since_ms, HOUR_MS, many), stats["total"]
+    whole = (total["took_p50_ms"], total["took_p99_ms"])
+    plots = [
+        deliveries("day-tries", "Tries in the last day", shown),
+        answer_times("day-took", "Time to answer in the last day", shown, points, whole),
+    ]
+    return {"told": told, "stats": stats, "plots": plots}
 
 
 async def _create(view: PageView, form: Form) -> ActionResult:
@@ -55,6 +60,7 @@ PAGE: Final = WebPage(
     "/endpoints",
     "Endpoints",
     regions=(Region("table", _table), Region("events", _events)),
+    query=("after",),
     actions={
         "/endpoints/create": _create,
         "/endpoints/rotate": _rotate,

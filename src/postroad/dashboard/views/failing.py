@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from postroad.dashboard.paging import PageView
-from postroad.dashboard.plots import HOUR_MS, parts_of
+from postroad.dashboard.plots import BUCKET_S, HOUR_MS, parts_of
 from postroad.dashboard.rendering import plural
 from postroad.model.rollup import NAME_MAX, OTHER
 from postroad.verbs.figures import NAMES_MAX
@@ -35,7 +35,9 @@ async def failing_queues(view: PageView) -> Failing:
     """Find the queues that were tried and delivered nothing."""
     since_ms = view.api.now_ms() // HOUR_MS * HOUR_MS - HOUR_MS
     since = datetime.fromtimestamp(since_ms / 1000, UTC).isoformat()
-    said = await view.api.get("/v1/rollups", step="1h", by="queue", names=BUSIEST, since=since)
+    said = await view.shared(
+        "/v1/rollups", BUCKET_S, step="1h", by="queue", names=BUSIEST, since=since
+    )
     sums: dict[str, list[int]] = {}
     for point in said["points"]:
         row = sums.setdefault(point["name"], [0, 0, 0])

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from postroad.dashboard.acting import does
 from postroad.dashboard.paging import Form, PageView, Region, WebPage
+from postroad.dashboard.plots import backlog_of
 from postroad.model.facts import COUNTED_MAX
 
 
@@ -22,7 +23,8 @@ async def _trouble(view: PageView) -> list[dict[str, Any]]:
 
 
 async def _story(view: PageView) -> dict[str, Any]:
-    return {"told": await view.api.get("/v1/lanes:explain", lane=view.query.get("id", "0"))}
+    told = await view.api.get("/v1/lanes:explain", lane=view.query.get("id", "0"))
+    return {"told": told, "drawn": backlog_of(told)}
 
 
 def _which(form: Form) -> dict[str, Any]:
@@ -34,6 +36,7 @@ PAGE: Final = WebPage(
     "/lanes",
     "Lanes",
     regions=(Region("table", _table),),
+    query=("after",),
     actions={
         "/lanes/pause": does(
             "POST /v1/lanes:pause",
@@ -50,4 +53,6 @@ PAGE: Final = WebPage(
     group="Deliver",
     key="l",
 )
-ONE: Final = WebPage("lanes_one", "/lane", "Lane", regions=(Region("story", _story),))
+ONE: Final = WebPage(
+    "lanes_one", "/lane", "Lane", regions=(Region("story", _story),), query=("id",)
+)

@@ -34,6 +34,7 @@ PAGE: Final = WebPage(
     "/limits",
     "Limits and rules",
     regions=(Region("limits", _limits), Region("rules", _rules)),
+    query=("answer", "lane"),
     actions={
         "/limits/put": does("POST /v1/limits", "The limit {name} holds from now on.", _limit),
         "/limits/lift": does("DELETE /v1/limits/{name}", "The limit {name} is lifted.", _whose),

@@ -35,6 +35,7 @@ PAGE: Final = WebPage(
     "/mailboxes",
     "Mailboxes",
     regions=(Region("table", _table),),
+    query=("after",),
     actions={
         "/mailboxes/create": _create,
         "/mailboxes/delete": does(

@@ -1,5 +1,6 @@
 """Messages: found by filters that stand in the address; send again and cancel one, some or all."""
 
+import asyncio
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,11 +14,13 @@ from postroad.dashboard.paging import (
     chosen_filters,
 )
 from postroad.dashboard.rendering import plural, plural_upto
+from postroad.model.states import NEVER
 from postroad.remote.api_request import part
 
 FILTERS: Final = ("queue", "state", "level", "text", "recipient", "order_key", "since", "until")
 STATES: Final = ("waiting", "held", "sending", "uncertain", "delivered", "dead", "cancelled")
 FINISHED: Final = ("delivered", "dead", "cancelled")
+SENDABLE: Final = ("delivered", "dead")
 CHOSEN_MAX: Final = 100
 
 
@@ -28,7 +31,7 @@ async def _list(view: PageView) -> dict[str, Any]:
     return {
         **said,
         "filters": filters,
-        "finished": filters.get("state") in (*FINISHED, None),
+        "sendable": filters.get("state") in (*SENDABLE, None),
         "unfinished": filters.get("state") not in FINISHED,
     }
 
@@ -50,9 +53,9 @@ async def _cancel(view: PageView, form: Form) -> ActionResult:
     ids = form.all("id")[:CHOSEN_MAX]
     if not ids:
         return ActionResult("Choose messages first: tick their boxes.")
-    states = [
-        (await view.api.delete(f"/v1/messages/{part(one)}", wait_s=1))["state"] for one in ids
-    ]
+    paths = [f"/v1/messages/{part(one)}" for one in ids]
+    ended = await asyncio.gather(*(view.api.delete(path, wait_s=1) for path in paths))
+    states = [one["state"] for one in ended]
     done = states.count("cancelled")
     left = "" if done == len(ids) else f" {plural(len(ids) - done, 'other')} were being tried."
     return ActionResult(f"{plural(done, 'message')} cancelled.{left}")
@@ -65,7 +68,8 @@ async def _again_all(view: PageView, form: Form) -> ActionResult:
     if "level" in data:
         data["level"] = form.number("level")
     if not form.one("count"):
-        found = (await view.api.post("/v1/messages:send-again", {**data, "dry_run": True}))["sent"]
+        meant = data or {"count": NEVER}  # the API takes no empty filter for all
+        found = (await view.api.post("/v1/messages:send-again", {**meant, "dry_run": True}))["sent"]
         return ActionResult("", page="confirm.html", shown=_question(found, filters))
     total = form.number("count")
     job = PageJob(view.who.tenant, "Send again", view.who.name, total, 0)
@@ -76,10 +80,11 @@ async def _again_all(view: PageView, form: Form) -> ActionResult:
 
 def _question(found: int, filters: dict[str, str]) -> dict[str, Any]:
     words = ", ".join(f"{name} {value}" for name, value in filters.items())
+    state = filters.get("state", "delivered")  # as the API understands none
     return {
         "heading": "Send again",
-        "question": f"Send {plural(found, 'finished message')} again, as new ones?",
-        "note": f"All that match: {words or 'every finished one'}.",
+        "question": f"Send {plural(found, f'{state} message')} again, as new ones?",
+        "note": f"All that match: {words or f'every {state} one'} whose body is kept.",
         "path": "/messages/again-all",
         "given": {**filters, "count": str(found)},
         "ids": [],
@@ -117,6 +122,7 @@ PAGE: Final = WebPage(
     "/messages",
     "Messages",
     regions=(Region("jobs", _jobs), Region("list", _list)),
+    query=(*FILTERS, "order", "after"),
     actions={
         "/messages/again": _again,
         "/messages/cancel": _cancel,

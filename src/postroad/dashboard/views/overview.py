@@ -7,16 +7,24 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from postroad.dashboard.paging import PageView, Region, WebPage
-from postroad.dashboard.plots import HOUR_MS, MINUTE_MS, deliveries, lateness, parts_of, slots
-from postroad.dashboard.rendering import count, plural
+from postroad.dashboard.plots import (
+    BUCKET_S,
+    HOUR_MS,
+    MINUTE_MS,
+    WEEK_FRESH_S,
+    backlog,
+    deliveries,
+    lateness,
+    parts_of,
+    slots,
+)
+from postroad.dashboard.rendering import count, plural, upto
 from postroad.dashboard.views.failing import failing_queues, last_error
 from postroad.model.facts import COUNTED_MAX
 
 SHOWN_MAX: Final = 5
-"""So many lanes, queues and failing queues are told of; the lists have all, in trouble first."""
+"""How many lanes, queues and failing queues are shown. The lists have all, in trouble first."""
 IN_TROUBLE: Final = {"trouble": "true", "limit": SHOWN_MAX + 1, "most": COUNTED_MAX}
-BUCKET_S: Final = 10.0
-"""Figures are written so often: plots need not be drawn more often."""
 WEEK_H: Final = 168
 PROBED: Final = "Messages wait, and one at a time, a probe, finds out when it is back."
 
@@ -45,7 +53,7 @@ class Trouble(Struct, frozen=True):
 
 
 async def _states(view: PageView) -> dict[str, Any]:
-    said = await view.api.get("/v1/stats", most=COUNTED_MAX)
+    said = await view.shared("/v1/stats", most=COUNTED_MAX)
     hour, dead = said["hour"], sum(said["dead"].values())
     due = said["oldest_due_ms"]
     late = due if due is not None and due < said["now_ms"] - MINUTE_MS else None
@@ -82,7 +90,7 @@ def _list(state: str) -> str:
 
 def _blocks(said: dict[str, Any]) -> str:
     found = [
-        f"{count(said[name])} {words}"
+        f"{upto(said[name])} {words}"
         for name, words in (
             ("blocked_queues", "blocked"),
             ("paused_queues", "paused"),
@@ -96,11 +104,11 @@ def _blocks(said: dict[str, Any]) -> str:
 
 def _dead(by_reason: dict[str, int]) -> str:
     found = sorted(by_reason.items(), key=lambda pair: -pair[1])
-    return ", ".join(f"{count(number)} {reason.replace('_', ' ')}" for reason, number in found[:2])
+    return ", ".join(f"{upto(number)} {reason.replace('_', ' ')}" for reason, number in found[:2])
 
 
 async def _trouble(view: PageView) -> dict[str, Any]:
-    said = await view.api.get("/v1/stats", most=COUNTED_MAX)
+    said = await view.shared("/v1/stats", most=COUNTED_MAX)
     found: list[Trouble] = []
     more = False
     for some, left in (await _lanes(view), await _queues(view)):
@@ -111,17 +119,28 @@ async def _trouble(view: PageView) -> dict[str, Any]:
     more |= left
     if said["uncertain"]:
         text = "may have arrived or not: say what became of them."
-        found.append(Trouble(f"{count(said['uncertain'])} uncertain", text, _list("uncertain")))
+        found.append(
+            Trouble(f"{upto(said['uncertain'], said['whole'])} uncertain", text, _list("uncertain"))
+        )
     if number := said["hour"]["dead"]:
         text = f"died in the last hour. {_dead(said['dead'])} in all."
         found.append(Trouble(f"{count(number)} messages", text, "/dead", "bad"))
     late_ms = said["now_ms"] - (said["oldest_due_ms"] or said["now_ms"])
     if late_ms > MINUTE_MS and not said["delivers"]:
         text = "are due for more than a minute: is a worker running?"
-        found.append(Trouble(f"{count(said['waiting'])} messages", text, _list("waiting"), "bad"))
+        found.append(
+            Trouble(
+                f"{upto(said['waiting'], said['whole'])} messages", text, _list("waiting"), "bad"
+            )
+        )
     unfinished = said["waiting"] + said["held"] + said["uncertain"]
     quiet = not unfinished and not said["dead"] and not said["hour"]["tries"]
-    return {"found": found, "more": more, "quiet": quiet}
+    return {"found": found, "more": more, "quiet": quiet and await _is_new(view)}
+
+
+async def _is_new(view: PageView) -> bool:
+    """Whether no message is known, also none that was delivered."""
+    return not (await view.api.get("/v1/messages", limit=1))["messages"]
 
 
 async def _lanes(view: PageView) -> tuple[list[Trouble], bool]:
@@ -166,7 +185,7 @@ async def _failing(view: PageView, told: set[str]) -> tuple[list[Trouble], bool]
 
 
 def _messages(number: int) -> str:
-    """So many messages, counted up to a number."""
+    """Return a number of messages in words, counted up to a maximum."""
     least = number >= COUNTED_MAX
     return f"{count(number)} or more messages" if least else plural(number, "message")
 
@@ -184,13 +203,20 @@ async def _plots(view: PageView) -> dict[str, Any]:
     recent = await _figures(view, "10s", HOUR_MS + MINUTE_MS)
     until_ms = recent["complete_until_ms"] // MINUTE_MS * MINUTE_MS + MINUTE_MS
     hour = slots(recent["points"], until_ms - 60 * MINUTE_MS, MINUTE_MS, 60)
+    return {
+        "plots": [
+            deliveries("hour-tries", "Tries in the last hour", hour),
+            lateness("hour-late", "Lateness in the last hour", hour),
+        ]
+    }
+
+
+async def _week(view: PageView) -> dict[str, Any]:
     long = await _figures(view, "1h", WEEK_H * HOUR_MS)
     end_ms = long["now_ms"] // HOUR_MS * HOUR_MS + HOUR_MS
     week = slots(long["points"], end_ms - WEEK_H * HOUR_MS, HOUR_MS, WEEK_H)
     return {
         "plots": [
-            deliveries("hour-tries", "Tries in the last hour", hour),
-            lateness("hour-late", "Lateness in the last hour", hour),
             deliveries("week-tries", "Tries in the last week", week),
             lateness("week-late", "Lateness in the last week", week),
         ]
@@ -204,9 +230,15 @@ async def _figures(view: PageView, step: str, last_ms: int) -> Any:
 
 async def _workers(view: PageView) -> dict[str, Any]:
     if not view.who.every_tenant:
-        return {"workers": [], "levels": []}
-    workers = (await view.api.get("/v1/workers"))["workers"]
-    return {"workers": workers, "levels": await view.api.get("/v1/levels", most=COUNTED_MAX)}
+        return {"workers": []}
+    return {"workers": (await view.api.get("/v1/workers"))["workers"]}
+
+
+async def _levels(view: PageView) -> dict[str, Any]:
+    levels = await view.api.get("/v1/levels", most=COUNTED_MAX)
+    waiting, held = ({one["level"]: one[state] for one in levels} for state in ("waiting", "held"))
+    whole = all(one["whole"] for one in levels)
+    return {"levels": levels, "drawn": backlog("levels", waiting, held, whole=whole)}
 
 
 PAGE: Final = WebPage(
@@ -217,7 +249,9 @@ PAGE: Final = WebPage(
         Region("states", _states),
         Region("trouble", _trouble),
         Region("plots", _plots, fresh_s=BUCKET_S),
+        Region("week", _week, fresh_s=WEEK_FRESH_S),
         Region("workers", _workers),
+        Region("levels", _levels),
     ),
     group="Deliver",
     key="o",

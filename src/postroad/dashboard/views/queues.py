@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from postroad.dashboard.acting import does
 from postroad.dashboard.paging import ActionResult, Form, PageView, Region, WebPage
+from postroad.dashboard.plots import backlog_of
 from postroad.dashboard.views.failing import failing_queues, last_error
 from postroad.model.facts import COUNTED_MAX
 
@@ -20,7 +21,7 @@ async def _story(view: PageView) -> dict[str, Any]:
     told = await view.api.get("/v1/queues:explain", queue=queue)
     failing = (await failing_queues(view)).sentence(queue)
     error = await last_error(view, queue) if failing else ""
-    return {"told": told, "failing": failing, "error": error}
+    return {"told": told, "failing": failing, "error": error, "drawn": backlog_of(told)}
 
 
 async def _limit(view: PageView, form: Form) -> ActionResult:
@@ -39,6 +40,7 @@ PAGE: Final = WebPage(
     "/queues",
     "Queues",
     regions=(Region("table", _table),),
+    query=("after",),
     actions={
         "/queues/pause": does(
             "POST /v1/queues:pause",
@@ -56,4 +58,6 @@ PAGE: Final = WebPage(
     group="Deliver",
     key="q",
 )
-ONE: Final = WebPage("queues_one", "/queue", "Queue", regions=(Region("story", _story),))
+ONE: Final = WebPage(
+    "queues_one", "/queue", "Queue", regions=(Region("story", _story),), query=("name",)
+)

@@ -52,6 +52,7 @@ PAGE: Final = WebPage(
     "/suppressions",
     "Suppressions",
     regions=(Region("list", _list), Region("add", _add)),
+    query=("recipient", "reason", "everywhere", "after"),
     actions={
         "/suppressions/add": does(f"POST {PATH}", "{recipient} is not sent to any more.", _new),
         "/suppressions/remove": does(

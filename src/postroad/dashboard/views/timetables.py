@@ -76,6 +76,7 @@ PAGE: Final = WebPage(
     "/timetables",
     "Timetables",
     regions=(Region("table", _table),),
+    query=("after",),
     actions={
         "/timetables/create": does(f"POST {PATH}", "{name} is made: it comes {when}.", _new),
         "/timetables/change": does(f"PATCH {ITS}", "{name} is changed.", _given),
@@ -97,4 +98,5 @@ ONE: Final = WebPage(
     "/timetable",
     "Timetable",
     regions=(Region("story", _story), Region("change", _told)),
+    query=("name",),
 )

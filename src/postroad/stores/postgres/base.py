@@ -87,7 +87,7 @@ class PostgresBase(Statements):
 
     @property
     def is_read_by_thread(self) -> bool:
-        """It reads in the event loop."""
+        """False: this store reads in the event loop."""
         return False
 
     @property

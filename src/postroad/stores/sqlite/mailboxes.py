@@ -23,7 +23,7 @@ class SqliteMailboxes(SqliteBase):
     _looker: Writer | None = None
 
     async def hub_lead(self) -> float:
-        """Lead for ever: whoever has the file open is its hub."""
+        """Lead for ever: the process that has the file open is its hub."""
         return math.inf
 
     def hub_hear(self, call: Callable[[], None]) -> None:

@@ -31,7 +31,7 @@ FIELDS: Final = (
     CredentialField("server", "The provider's address, as https://api.twilio.com.", needed=True),
     CredentialField("account", "The id of the account there.", needed=True),
     CredentialField("sender", "The number that messages come from.", needed=True),
-    # Whoever guesses it can sign callbacks. Twilio's have 32.
+    # A stranger who guesses it can sign callbacks. Twilio's have 32.
     CredentialField(SECRET, "The account's token.", needed=True, sealed=True, characters_min=16),
 )
 

@@ -23,7 +23,7 @@ WORDS: Final = {
     "closed": "connection closed without an answer",
     "answer_too_large": "the head of the answer is too large",
 }
-"""Faults that need no more words than these; of others it is told what was said."""
+"""Faults that need no more words than these; other errors show what the server said."""
 
 
 def judge(status: int, headers: Mapping[str, str], reject: Sequence[int], now_ms: int) -> Outcome:

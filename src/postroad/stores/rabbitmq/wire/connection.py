@@ -278,7 +278,7 @@ class AmqpConnection:
 
 
 def _ignore(_event: object) -> None:
-    """Do nothing: whoever closes a connection, or asks only once, needs no notice."""
+    """Do nothing: a caller that closes a connection, or asks only once, needs no notice."""
 
 
 def _facts(properties: dict[str, Any]) -> ServerFacts:
