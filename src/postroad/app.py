@@ -190,16 +190,14 @@ class Postroad:
         live = LiveEngine(self)
         self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
-        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live.window)
+        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         send_many, redaction = self._sending.send_many, self._redaction
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.sessions, self.tokens = (
-            SessionAdmin(store, store.clock),
-            TokenAdmin(store, store.clock),
-        )
+        self.sessions, self.event_types = SessionAdmin(store, store.clock), EventTypeAdmin(store)
+        self.tokens = TokenAdmin(store, store.clock)
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
         self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
         self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live.window)
@@ -217,8 +215,7 @@ class Postroad:
         self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide, self.around = self.registry.providers.add, self.registry.around
-        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store, live.sends)
-        self._sending.jobs = self.jobs
+        self.jobs = self._sending.jobs = JobVerbs(store, live.sends)
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
@@ -231,7 +228,6 @@ class Postroad:
             await self.sealing.open()
             self.owner = await self.store.join()
             self._sending.open(self.owner)
-            self.inspect.begin()
             for name in self._handlers.handlers:
                 _ = await self._sending.open_queue(DEFAULT_TENANT, name)  # it is there now
             self.window.open()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from postroad.api.in_process import ask
 from postroad.api.problems import BadRequest
-from postroad.api.uploads import UploadCapacity
+from postroad.api.uploads import UploadRoom
 from postroad.dashboard import forms
 from postroad.dashboard.multipart import FIELDS_MAX, HEAD_BYTES_MAX, MultipartReader
 from postroad.remote.api_request import ApiRequest
@@ -167,7 +167,7 @@ async def test_files_that_are_there_at_once_share_a_room(
 ) -> None:
     """One is on its way while others come: of the same tenant, of another one, and after it."""
     await drafted(stand, provider)
-    room = stand.context.uploads = UploadCapacity(4 * len(NO_REST))
+    room = stand.context.uploads = UploadRoom(4 * len(NO_REST))
     came, more = asyncio.Event(), asyncio.Event()
 
     async def slow() -> AsyncIterator[bytes]:

@@ -16,7 +16,7 @@ import yaml
 
 from tests.cli.running import PROGRAM
 from tests.deploy.image import DOCKERFILE, ROOT, build, environment, health_command, stages, told
-from tests.deploy.started import REACH, ask, send_and_wait, started, wait_for_workers
+from tests.deploy.started import REACH, answers, ask, send_and_wait, started, wait_for_workers
 from tests.deploy.walls import USER, inside, read_only_root, without_new_code, writing
 from tests.servers.postgres import PrivatePostgres
 from tests.servers.rabbitmq import PrivateRabbit
@@ -151,10 +151,12 @@ def test_the_processes_of_the_composition_deliver_also_when_one_is_killed(
     }  # fmt: skip
     with ExitStack() as stack:
         receivers = [stack.enter_context(Receiver()) for _ in range(4)]
-        api, hub, first, _ = [
+        crew = [
             stack.enter_context(started([*PROGRAM, *services[name]["command"]], env, tmp_path))
             for name in ("api", "hub", "worker", "worker")
         ]
+        api, hub, first, _ = crew
+        assert [answers(each.port, "/metrics") for each in crew] == [200] * 4
         wait_for_workers(api.port, 2)
         make = [*PROGRAM, "token", "make", "ops", "--everywhere", "--json"]
         made = subprocess.run(make, env={**os.environ, **env}, capture_output=True, check=True)

@@ -81,7 +81,7 @@ OURS = {
     "dashboard/portal/colours.py:look": "a colour that was checked when its link was made",
     "dashboard/portal/texts.py:languages": "files that this release ships",
     "dashboard/asking.py:PageApi": "what the API of this process answers",
-    "api/in_process.py:ask": "a request that this process makes to itself",
+    "api/in_process.py:_scope": "a request that this process makes to itself",
     "transports/webhook/connections.py:ConnectionPool": "it makes connections, and reads nothing",
     "transports/credential_cache.py:": "secrets that this release wrote and sealed",
     "transports/webhook/endpoints.py:": "settings that this release wrote and sealed",

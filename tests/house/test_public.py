@@ -183,7 +183,7 @@ RETIRED = {
     "Why|Looking": "Explainer, Inspection",
     "(Relay|Direct|Hub)?Way": "a route or a connection",
     "Doors?": "what it holds, or where it leads",
-    "(Upload)?Room": "capacity",
+    "Room": "capacity",
     "Bulk|Crew|Kit|Spot|Stack|Shifter|Stamp|Book": "what it does or holds",
 }
 """Names of classes that say something only to us, as patterns, with what to write instead."""

@@ -83,7 +83,7 @@ class Refusals:
         self._recent: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def count(self, token: str, now_s: float) -> int | None:
-        """None: leave this one out. Else how many were left out before it."""
+        """Return None to leave this refusal out, else how many were left out before it."""
         since_s, seen = self._recent.pop(token, (now_s, 0))
         left_out = 0
         if now_s - since_s >= REFUSED_S:

@@ -9,7 +9,7 @@ from postroad.api.hosts import Hosts
 from postroad.api.login_file import read_login_file
 from postroad.api.tries import Tries
 from postroad.api.unsubscribe_page import read_words
-from postroad.api.uploads import UploadCapacity
+from postroad.api.uploads import UploadRoom
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.observe.metrics import CountedSample, Meter
@@ -43,7 +43,7 @@ class Context:
         """Tries in a minute of one link, and of wrong links from one network."""
         self.login_tries = Tries(road.store.clock)
         self.waits = Waits("requests for results")
-        self.uploads = UploadCapacity()
+        self.uploads = UploadRoom()
         self.sources: Mapping[str, str] = {}
         """Where each setting comes from, if it was not given in Python."""
         self.delivers = False

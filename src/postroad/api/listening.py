@@ -73,7 +73,7 @@ class StrictProtocol(HttpToolsProtocol):
         super().__init__(**uvicorn)
         self.address = ""
         self.handshake: LimitedConnection | None = None
-        """Its entry in `ApiConnections` during the TLS handshake."""
+        """The connection's entry in `ApiConnections` during the TLS handshake."""
         self._connections = connections
         self._phase = Phase.head
         self._until_s = math.inf

@@ -40,7 +40,7 @@ def file_name(given: str, otherwise: str = "recipients.csv") -> str:
     return name if name.strip(". ") else otherwise
 
 
-class UploadCapacity:
+class UploadRoom:
     """Bounds the bytes of all files that are on the disk at the same time, until they are imported.
     One tenant may have half of them."""
 

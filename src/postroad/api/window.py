@@ -15,6 +15,7 @@ from postroad.api.app import Application
 from postroad.api.context import Context
 from postroad.api.in_process import ASGI
 from postroad.app import Postroad
+from postroad.model.phrases import PHRASES
 from postroad.model.problem import Problem
 from postroad.stores.window_socket import Peer
 
@@ -185,7 +186,7 @@ class WindowExchange:
 
     def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         names = {name for name, _ in headers}
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        lines = [f"HTTP/1.1 {status} {PHRASES[status]}".encode()]
         lines += [name + b": " + value for name, value in headers]
         self._chunked = b"content-length" not in names and status != HTTPStatus.NO_CONTENT
         if self._chunked:

@@ -108,7 +108,7 @@ class JobRun:
         self.recorder.changed.set()
 
     def refuse(self, why: str) -> None:
-        """Nothing can be sent any more: the campaign halts."""
+        """Halt the campaign, because nothing can be sent any more."""
         self.refused = self.refused or why
         self.recorder.changed.set()
 

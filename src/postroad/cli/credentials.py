@@ -7,14 +7,7 @@ from typing import Annotated, Any, Final
 
 import click
 
-from postroad.cli.command import (
-    Commands,
-    Invocation,
-    Listing,
-    SharedOptions,
-    add_group,
-    named_value,
-)
+from postroad.cli.command import Invocation, Listing, SharedOptions, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
@@ -26,7 +19,12 @@ COMMON: Final = ("segments_max", "price", "callback", "expires_at")
 
 def add(app: Group) -> None:
     """Add the commands for credentials."""
-    commands: Commands = {"put": put, "list": list_credentials, "check": check, "delete": delete}
+    commands: dict[str, Any] = {
+        "put": put,
+        "list": list_credentials,
+        "check": check,
+        "delete": delete,
+    }
     text = "Credentials that campaigns send with."
     add_group(app, "credential", "Campaigns", text, commands)
 

@@ -3,15 +3,7 @@
 from typing import Annotated, Any
 
 from postroad.cli.client import RoadClient
-from postroad.cli.command import (
-    Commands,
-    ExportInvocation,
-    Limit,
-    Listing,
-    Yes,
-    add_group,
-    confirmed,
-)
+from postroad.cli.command import ExportInvocation, Limit, Listing, Yes, add_group, confirmed
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.progress import show_progress
@@ -26,7 +18,7 @@ WAIT_S = 10
 
 def add(app: Group) -> None:
     """Add the commands for privacy."""
-    commands: Commands = {"export": export, "erase": erase, "list": list_erasures}
+    commands: dict[str, Any] = {"export": export, "erase": erase, "list": list_erasures}
     text = "Export and erase what is stored about a tenant or a recipient."
     add_group(app, "privacy", "Look after it", text, commands)
 

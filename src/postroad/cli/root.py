@@ -70,7 +70,7 @@ class Root(Group):
         return inner if named else get_close_matches(name[:NAME_MAX], commands)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Their names in the order of the help."""
+        """Return the commands' names in the order of the help."""
         return list(self.whole().commands)
 
     def whole(self) -> "Root":

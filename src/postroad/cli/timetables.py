@@ -6,15 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from postroad.cli.bodies import BodyFlags
-from postroad.cli.command import (
-    After,
-    Commands,
-    Invocation,
-    Limit,
-    Listing,
-    SharedOptions,
-    add_group,
-)
+from postroad.cli.command import After, Invocation, Limit, Listing, SharedOptions, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
@@ -53,7 +45,7 @@ class TimeFlags(SharedOptions, frozen=True):
 
 def add(app: Group) -> None:
     """Add the commands for timetables."""
-    commands: Commands = {"create": create, "list": list_timetables, "show": show}
+    commands: dict[str, Any] = {"create": create, "list": list_timetables, "show": show}
     commands |= {"change": change, "pause": pause, "resume": resume, "run": run, "delete": delete}
     text = "Timetables: what is sent at set times, each time once in the whole fleet."
     add_group(app, "timetable", "Messages", text, commands)

@@ -81,7 +81,7 @@ class DeliveryAttempt:
         self._slot_s = deps.pacing.take(worker, queue) if paced else None
         """When it may start; None where nothing limits it."""
         self._noted = worker.probation.active or queue.policy.at_most_once
-        """Its start is written down before it is made."""
+        """Whether the start is written down before it is made."""
         self._session: Session | None = None
         """Set when it may have left."""
 
@@ -204,7 +204,8 @@ class DeliveryAttempt:
         return later(STOPPED, after_ms=0) if stopped else outcome
 
     async def _stopped(self) -> Outcome | None:
-        """Its message was cancelled while it ran: it spends no level, and is not tried again."""
+        """Return the outcome of a send whose message was cancelled meanwhile: it spends no level,
+        and is not tried again."""
         if self._session is None:
             await self._not_started()
             return None

@@ -27,7 +27,7 @@ class LaneQueue(Struct, gc=False, eq=False):
     rungs: dict[int, RungBuffer] = field(default_factory=dict)
     in_flight: int = 0
     listed: bool = False
-    """It is in the schedule's line."""
+    """Whether it is in the schedule's line."""
     _unrecorded: int = 0
     """Changes of its block that the store does not know yet."""
     _recorded_at_look: int = 0

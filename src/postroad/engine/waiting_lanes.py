@@ -42,7 +42,7 @@ class WaitingLanes:
         return any(self._left(line) > 0 for line in self._lines)
 
     def allow_handovers(self) -> None:
-        """From now on each lane may hand over a place once."""
+        """Let each lane hand over a place once from now on."""
         self._handovers = sum(map(len, self._lines.values()))
 
     def hand_over(self, start: Callable[[LaneWorker], bool]) -> None:

@@ -17,7 +17,8 @@ class AuditOutcome(StrEnum):
     """The result of a change that was asked for."""
 
     asked = "asked"
-    """Its end was not noted: it is under way, or the process ended first. It may have been done."""
+    """The end was not noted: the change is under way, or the process ended first. It may have been
+    made."""
     done = "done"
     refused = "refused"
     """Answered with 4xx: nothing was changed, unless `count` says so."""

@@ -56,7 +56,7 @@ class BatchState(StrEnum):
     """How a batch stands."""
 
     filling = "filling"
-    """Its members are being stored."""
+    """The batch's members are being stored."""
     waiting = "waiting"
     """The batch follows another one that has not ended."""
     open = "open"

@@ -22,7 +22,7 @@ class BlockKind(StrEnum):
     rule = "rule"
     """An answer rule holds it."""
     handler = "handler"
-    """Its handler holds it."""
+    """The queue's handler holds it."""
     paused = "paused"
     disabled = "disabled"
     exhausted_head = "exhausted_head"

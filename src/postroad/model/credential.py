@@ -82,5 +82,5 @@ class OpenCredential(Struct, frozen=True):
 
     @property
     def secret(self) -> str:
-        """Its main secret; empty when it has none."""
+        """The credential's main secret; empty when it has none."""
         return self.secrets.get(SECRET, "")

@@ -40,7 +40,7 @@ class Move(StrEnum):
 
 
 STAYS: Final = (Move.stay, Move.again)
-"""It is where it was, and may be tried at once."""
+"""Moves that leave a message where it was; it may be tried at once."""
 
 
 class Next(Struct, frozen=True, gc=False):

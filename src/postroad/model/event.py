@@ -18,7 +18,7 @@ HEADER: Final = "postroad-event"
 MARK: Final = b'{"postroad-event":"evt_'
 """How the headers of such a message begin, as they are stored."""
 MARKED: Final = len(MARK) + 13
-"""Up to the end of the event's id."""
+"""The length up to the end of the event's id."""
 ENCODE: Final = msgspec.json.Encoder().encode
 TEST_HEADER: Final = "postroad-test"
 """The header of a test event's message."""

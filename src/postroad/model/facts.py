@@ -94,7 +94,7 @@ class PaceFacts(Struct, frozen=True):
     limit: str
     cost: int
     taken_until_ms: int
-    """Up to then its rate slots are reserved."""
+    """The limit's rate slots are reserved up to then."""
     full_until_ms: int
     """Until then a long window allows no more; 0 is not full."""
     name: str = ""

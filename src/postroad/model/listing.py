@@ -109,7 +109,7 @@ class ListScope(Struct, frozen=True):
         queues: Iterable[tuple[int, str, str]],
         rungs: Iterable[tuple[int, int, int, int, int, str]],
     ) -> Self:
-        """From rows: number, tenant and name of queues, and the facts of rungs."""
+        """Make them from rows: number, tenant and name of queues, and the facts of rungs."""
         facts = [RungFacts(*row) for row in rungs]
         return cls(
             {number: (tenant, name) for number, tenant, name in queues},
@@ -192,8 +192,8 @@ class MessagePage(Struct, frozen=True):
     """A page that is not the last one has all that match from its start to this acceptance
     time."""
     indexed_until_ms: int = 0
-    """Up to which acceptance time finished messages are in the index by queue. Later ones are
-    looked through."""
+    """Until which acceptance time finished messages are in the index by queue. Later ones are
+    searched one by one."""
     note: str = ""
     """What this list cannot know."""
 

@@ -159,7 +159,7 @@ class Ledger(Struct):
     counted: tuple[Window, ...]
     next_us: int
     used: dict[tuple[int, int], int]
-    """By length of window and bucket."""
+    """Used slots, by length of window and bucket."""
     until_us: int = 0
     """When the limit ends by itself; 0 is never."""
 

@@ -68,7 +68,7 @@ class LaneChange(Struct, frozen=True, gc=False):
     circuit: Circuit
     crashes: int = 0
     early_ms: int = NEVER
-    """From when on new traffic may have a probe."""
+    """When new traffic may have a probe."""
 
 
 class Record(Struct, frozen=True):

@@ -32,7 +32,7 @@ class Missed(StrEnum):
     all = "all"
     """One message for each."""
     skip = "skip"
-    """None; all are noted as skipped."""
+    """None is sent; all are noted as skipped."""
 
 
 class Fate(StrEnum):

@@ -15,4 +15,4 @@ class TryDetails(Struct, frozen=True):
     answer: bytes = b""
     """The beginning of the answer."""
     answered_ms: int = -1
-    """From the start to the answer's status; -1 when there was none."""
+    """The time from the start to the answer's status; -1 when there was none."""

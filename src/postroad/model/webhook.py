@@ -33,7 +33,7 @@ class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
     """Ports that may be called; none named is all. With `http` 80 counts as named."""
     connect_timeout_ms: int = 5_000
     timeout_ms: int = 15_000
-    """From the start of a try to the end of its answer."""
+    """How long a try may take, from its start to the end of its answer."""
     proxies: tuple[str, ...] = ()
     """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT. For one tenant as
     TENANT=PROXY; TENANT=none is no proxy."""
@@ -110,7 +110,7 @@ class Attempt(AttemptFacts, frozen=True):
     """One try of a webhook, from the log."""
 
     request: bytes
-    """Its headers as JSON, secrets out."""
+    """The request's headers as JSON, without secrets."""
     answer: bytes
     """The beginning of the answer's body."""
 

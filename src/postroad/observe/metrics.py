@@ -59,7 +59,7 @@ class Uncounted:
     set = observe = inc
 
     def clear(self) -> None:
-        """There is nothing to clear."""
+        """Do nothing: there is nothing to clear."""
 
 
 class Meter:

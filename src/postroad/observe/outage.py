@@ -34,7 +34,7 @@ class Outage:
         self._began_s: deque[float] = deque(maxlen=OUTAGES_MAX)
 
     def failed(self, doing: str, error: Exception) -> None:
-        """Something could not be done for want of the store."""
+        """Note that something could not be done because the store is away."""
         now_s = self._clock.steady_s()
         if not self._failing or now_s - self._failed_s > QUIET_S:
             self._failing.clear()
@@ -55,7 +55,7 @@ class Outage:
             self._tell("the store is away", doing, error)
 
     def works(self, doing: str) -> None:
-        """Something could be done. If it had failed, the outage is over."""
+        """Note that something could be done. If it had failed, the outage is over."""
         if doing not in self._failing:
             return
         self._failing.clear()

@@ -28,7 +28,7 @@ class Relay(OwnHandler):
         self._clock = clock
         self._guard = threading.Lock()
         self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
-        """By who says what: when it was written, and how often it came since."""
+        """When each line was written, and how often it came since, by its logger and text."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a record."""

@@ -69,7 +69,7 @@ class SentMatch(TypedDict, total=False):
     priority: int
     tenant: str
     where: Callable[[Sent], bool]
-    """It is true of the message."""
+    """Returns True for the message."""
 
 
 def read_sent(row: Row) -> Sent:

@@ -30,7 +30,8 @@ SPIN_MAX: Final = 250_000
 
 
 class Stuck(RuntimeError):
-    """Nothing can run, or time cannot move; names the tasks that wait and where."""
+    """The simulation cannot continue: nothing can run, or time cannot move. Names the tasks that
+    wait and where."""
 
 
 class TimeLimit(RuntimeError):

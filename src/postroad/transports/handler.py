@@ -276,4 +276,4 @@ class HandlerSession:
         self._failure_log.cut(self._name, message, outcome.error)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""

@@ -35,7 +35,7 @@ class VerbParameter(Struct, frozen=True):
     """What one parameter of a verb takes."""
 
     kinds: tuple[type, ...] = ()
-    """None of them: it takes anything."""
+    """The types that are accepted; none: it takes anything."""
     items: tuple[type, ...] = ()
     """What a list of it takes."""
     needed: bool = False

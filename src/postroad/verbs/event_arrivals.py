@@ -16,7 +16,7 @@ RETRY_MS: Final = 200
 MOVE: Final = "publish events of callers' transactions"
 
 
-class Publish(Protocol):
+class PublishArrival(Protocol):
     """Publishes an arrival to the endpoints that it matches; without `match` to none."""
 
     async def __call__(self, arrival: EventArrival, /, *, match: bool = True) -> Published | None:
@@ -26,7 +26,7 @@ class Publish(Protocol):
 class EventMover:
     """Publishes what arrives, while the road runs."""
 
-    def __init__(self, store: Store, publish: Publish, log: Log) -> None:
+    def __init__(self, store: Store, publish: PublishArrival, log: Log) -> None:
         self._store = store
         self._publish = publish
         self._log = log

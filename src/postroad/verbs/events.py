@@ -69,7 +69,7 @@ class EventReceipt(Struct, frozen=True):
     id: str
     type: str
     messages: tuple[str, ...] = ()
-    """Their ids; none when no endpoint matched."""
+    """The messages' ids; none when no endpoint matched."""
     duplicate: bool = False
     problems: tuple[str, ...] = ()
     """How the body does not fit the schema of its type, which only warns."""

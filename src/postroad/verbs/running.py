@@ -205,6 +205,11 @@ class LiveEngine:
         engine = self._road.engine
         return engine is not None and engine.sends(number)
 
+    def age_s(self) -> float:
+        """How long it has run."""
+        engine = self._road.engine
+        return 0.0 if engine is None else engine.age_s()
+
     def window(self, lane: int) -> LaneWindow | None:
         """The window of a lane, if it serves that."""
         engine = self._road.engine

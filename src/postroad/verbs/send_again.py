@@ -24,7 +24,8 @@ AGAIN_OF: Final = "postroad-again-of"
 SLICE: Final = 100
 """Messages that one transaction sends again."""
 IDS_MAX: Final = 100
-"""Their bodies are in memory together, each of up to a megabyte."""
+"""How many messages one call may name: their bodies are in memory together, each of up to a
+megabyte."""
 KEY_CHARACTERS_MAX: Final = 200
 SENDABLE: Final = (State.delivered, State.dead)
 
@@ -46,7 +47,7 @@ class SentAgain(Struct, frozen=True):
     repeated: int = 0
     """Sent again before, under the same key."""
     without_body: int = 0
-    """Not sent: their bodies were not kept."""
+    """How many were not sent because their bodies were not kept."""
     ids: tuple[str, ...] = ()
     """The new messages, where they were named; in the same order."""
 

@@ -26,7 +26,7 @@ class Timetable(Struct, frozen=True):
     queue: str
     paused: bool
     next_at_ms: int | None
-    """None while it is paused."""
+    """When it is due next; None while it is paused."""
     decided_to_ms: int
     """What became of all ticks up to then is decided."""
     changed_at_ms: int

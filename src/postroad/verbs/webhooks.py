@@ -73,7 +73,8 @@ class HookOptions(AccessOptions, total=False):
     """Statuses after which a message is dead at once."""
     connect_timeout: Duration
     timeout: Duration
-    """From the start of a try to the end of its answer, in seconds or as a timedelta."""
+    """How long a try may take, from its start to the end of its answer, in seconds or as a
+    timedelta."""
     names: HeaderNames
     ladder: Ladder
     """When a failed try is repeated; else the default ladder."""

@@ -54,7 +54,7 @@ class SmsChannel:
         self._http = http
 
     def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
-        """Nothing but its fields is needed."""
+        """Accept a credential whose fields are sound: nothing else is needed."""
 
     def encode(self, parts: Mapping[str, str]) -> bytes:
         """Return the body of a text."""

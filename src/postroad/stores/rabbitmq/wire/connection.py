@@ -176,7 +176,7 @@ class AmqpConnection:
         """Channel 0 carries no messages."""
 
     def drain(self, _out: list[bytes]) -> None:
-        """Nothing is gathered on channel 0."""
+        """Do nothing: nothing is gathered on channel 0."""
 
     async def _connect(self) -> None:
         context = ssl.create_default_context() if self._address.tls else None
