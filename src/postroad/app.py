@@ -190,7 +190,7 @@ class Postroad:
         live = LiveEngine(self)
         self.mailboxes = MailboxAdmin(store, log, allowance)
         self._controls = Controls(store, live.last_tries, log)
-        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live)
+        self._explainer = Explainer(store, store.clock, live.sends, live.runs, live.window)
         self.lanes, self.rules = LaneControls(store, log), RuleAdmin(store, log)
         send_many, redaction = self._sending.send_many, self._redaction
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
@@ -200,7 +200,7 @@ class Postroad:
         self.tokens = TokenAdmin(store, store.clock)
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
         self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
-        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live.window)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live)
         self.suppressions = SuppressionVerbs(store, service.reports)
         erasing, self.transform = ErasureWork(store, log), own.transform
         self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction, service.store)
