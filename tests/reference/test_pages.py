@@ -14,11 +14,7 @@ from postroad.stores.rabbitmq.envelope import BadEnvelope
 from postroad.transports.webhook.access import ExpiredCertificate
 from postroad.transports.webhook.resolving import Unanswered, Unresolved
 from postroad.transports.webhook.tokens import NoToken
-from postroad.transports.webhook.transforms import (
-    FailedTransform,
-    MissingTransform,
-    StuckTransforms,
-)
+from postroad.transports.webhook.transforms import FailedTransform, MissingTransform
 from scripts import reference
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +36,7 @@ def test_every_problem_that_a_server_may_answer_with_is_on_the_page() -> None:
     page = (ROOT / "docs" / "reference" / "errors.md").read_text()
     # Of the inside: nobody is answered with them. Some are reasons of tries.
     unseen = {Unresolved, Unanswered, BadEnvelope, NoToken, ExpiredCertificate}
-    unseen |= {MissingTransform, FailedTransform, StuckTransforms}
+    unseen |= {MissingTransform, FailedTransform}
     unseen |= {BadIdToken, UnknownKey, ProviderAway}  # told on the login page
     kinds = {kind(each) for each in _kinds(PostroadError) if each not in unseen}
     kinds |= {f"urn:postroad:problem:{word}" for word, _ in REFUSALS.values()}
