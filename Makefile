@@ -11,7 +11,7 @@ START := $(shell date +%s)
 # all that it imports: `postroad --version` took 0.8 s of CPU, and takes 0.3 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo up test quick wide lint heart suite bench proof docs reference release plots pictures lock audit clean run-venv dev-venv
+.PHONY: demo up test quick wide lint heart suite bench proof docs reference release plots drawings pictures lock audit clean run-venv dev-venv
 .DEFAULT_GOAL := demo
 
 # The whole server on SQLite in ./road/, until interrupted. ARGS="--app tasks:road" brings handlers.
@@ -67,6 +67,10 @@ docs:
 	@.venv-docs/bin/python -m sphinx -q -W --keep-going -E -a -b html -d $(SITE)/.doctrees docs $(SITE)
 	@rm -r $(SITE)/.doctrees
 	@echo "$(SITE)/index.html"
+
+# The papers' flow charts as pictures, for the site. Needs `dot` (apt install graphviz).
+drawings: dev-venv
+	@$(BIN)/python scripts/drawings.py
 
 # The pages of docs/reference/ that come from the code; tests compare them.
 reference: dev-venv

@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 
 from bench import (
+    batches,
     blocked,
     campaign,
     engine_postgres,
@@ -43,7 +44,8 @@ BENCHMARKS: dict[str, Benchmark] = {
 }
 # Those that have no rounds: a module with NAME, SECONDS and watch.
 WATCHES: dict[str, Watch] = {
-    each.NAME: cast("Watch", each) for each in (idle, lanes, lists, hub, fanout, processes, pages)
+    each.NAME: cast("Watch", each)
+    for each in (idle, lanes, lists, hub, fanout, processes, pages, batches)
 }
 
 

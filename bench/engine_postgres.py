@@ -21,11 +21,15 @@ PGQUEUERS: dict[str, Options] = {
     "batches of 500, enqueue by 1,000": {"batch": 500, "enqueue": 1_000},
     "batches of 1,000, enqueue by 5,000": {"batch": 1_000, "enqueue": 5_000},
 }
+POOL = 10
+"""Connections of the pool that asyncpg makes unless it is told otherwise."""
+POOLED = {f"{setting}, a pool of {POOL}": {**o, "pool": POOL} for setting, o in PGQUEUERS.items()}
 COPIES = {f"{size:,} rows a commit": size for size in (1_000, 5_000, 20_000)}
 
 
 def lineup(_folder: Path, say: Say) -> list[Run]:
-    """Ours and pgqueuer at three settings each, COPY at three sizes."""
+    """Ours at three settings, pgqueuer at three over one connection and over a pool, COPY at three
+    sizes."""
     server = start_server()
     say(f"PostgreSQL {server.version // 10_000}.{server.version % 10_000}, a private server")
     dsn = server.dsn()
@@ -36,6 +40,10 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
     peers = [
         Run("peers", setting, "bench.pgqueuers:run", {"server": dsn, **options})
         for setting, options in PGQUEUERS.items()
+    ]
+    pooled = [
+        Run("peers", setting, "bench.pgqueuers:run", {"server": dsn, **options})
+        for setting, options in POOLED.items()
     ]
     copies = [
         Run("limit", setting, "bench.raw_copy:run", {"server": dsn, "batch": size})
@@ -50,7 +58,8 @@ def lineup(_folder: Path, say: Say) -> list[Run]:
         )
         for n in (1, 2)
     ]
-    return [run for three in zip(ours, peers, copies, strict=True) for run in three] + pair
+    turns = zip(ours, peers, copies, pooled, strict=True)
+    return [run for turn in turns for run in turn] + pair
 
 
 def _options(workers: int, recording: str, batch: int, callers: int) -> Options:
@@ -63,6 +72,7 @@ def reached(rates: Rates) -> dict[str, float]:
     send_many = rates.rate("send-many")
     return {
         "times-pgqueuer": rates.rate("engine") / rates.rate("pgqueuer", "peers"),
+        "handlers-times-pgqueuer": rates.rate("engine") / rates.rate("pgqueuer-pool", "peers"),
         "send-many-times-pgqueuer": send_many / rates.rate("pgqueuer-enqueue", "peers"),
         "send-many-share-of-copy": send_many / rates.rate("copy", "limit"),
         "two-busy-processes-times-one": rates.rate("2-busy-processes")

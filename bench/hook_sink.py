@@ -116,6 +116,8 @@ class HookSink:
             self._process.stdin.close()
         got = msgspec.json.decode(self._line(), type=Got)
         self._process.wait(30)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
         return got
 
     def _line(self) -> str:

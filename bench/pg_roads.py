@@ -80,6 +80,11 @@ def drain_busy(
     return uvloop.run(_drain_busy(folder, count, server, workers, busy_us))
 
 
+def drain_batch(folder: Path, count: int, *, server: str, workers: int) -> list[Taken]:
+    """Drain so many members of one batch, with no-ops."""
+    return uvloop.run(_drain_busy(folder, count, server, workers, 0, in_batch=True))
+
+
 async def _drain(
     folder: Path,
     seconds: float,
@@ -121,15 +126,19 @@ async def _drain(
 
 
 async def _drain_busy(
-    folder: Path, count: int, server: str, workers: int, busy_us: int
+    folder: Path,
+    count: int,
+    server: str,
+    workers: int,
+    busy_us: int,
+    *,
+    in_batch: bool = False,
 ) -> list[Taken]:
     async with database(server) as dsn:
         road = _road(dsn)
         async with road:
             connection = await asyncpg.connect(dsn)
-            filler = Filler(road, 1_000)
-            while filler.sent < count:
-                await filler.send(min(1_000, count - filler.sent))
+            await (_send_batch if in_batch else _send_plain)(road, count)
             crew = await Crew.start(dsn, folder, workers, busy_us)
             try:
                 took_s = await crew.drain(count)
@@ -143,6 +152,16 @@ async def _drain_busy(
     counts = (count, delivered - waiting, 2 * len(set(arrived)) - len(arrived))
     name = f"{workers}-busy-process{'es' if workers > 1 else ''}"
     return [Taken(name, *counts, count, took_s, cpu_s, *promised)]
+
+
+async def _send_plain(road: Postroad, count: int) -> None:
+    filler = Filler(road, 1_000)
+    while filler.sent < count:
+        await filler.send(min(1_000, count - filler.sent))
+
+
+async def _send_batch(road: Postroad, count: int) -> None:
+    await road.batch([(QUEUE, body(n)) for n in range(count)])
 
 
 def _road(dsn: str) -> Postroad:

@@ -1,5 +1,5 @@
 """`postroad up` as it is installed, on a database of its own: API, worker, hub, campaigns and a
-timetable in one process."""
+timetable in one process, or in several beside their supervisor."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from bench.shape import RunFailed
 from postroad.model.keyring import new_key
 from postroad.ports.entropy import secret_bytes
 
-PROGRAM = (sys.executable, "-c", "from postroad.cli.main import main; main()")
+PROGRAM = (sys.executable, "-m", "postroad")
 STARTED = b"Ctrl+C stops"
 STOP_S = 30.0
 TASKS = """
@@ -29,24 +29,24 @@ async def seldom(): ...
 
 
 class WholeServer:
-    """One process, from its start to its end."""
+    """One process, or a supervisor and its processes, from the start to the end."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
 
     @classmethod
-    async def start(cls, dsn: str, folder: Path) -> "WholeServer":
+    async def start(cls, dsn: str, folder: Path, processes: int) -> "WholeServer":
         """Answers when it serves."""
         (folder / "idle_tasks.py").write_text(TASKS)
         words = ("up", "--app", "idle_tasks:road", "--listen", "127.0.0.1:0", "--dsn", dsn)
-        one = ("--processes", "1")  # what is counted is one process
+        crew = ("--processes", str(processes))
         own = {"PYTHONUNBUFFERED": "1", "COLUMNS": "200", "POSTROAD_LOG_LEVEL": "error"}
         own |= {
             "POSTROAD_KEYS": new_key("bench", secret_bytes),
             "POSTROAD_HUB_LISTEN": "127.0.0.1:0",
         }
         process = await asyncio.create_subprocess_exec(
-            *PROGRAM, *words, *one, cwd=folder, env={**os.environ, **own}, stdout=PIPE
+            *PROGRAM, *words, *crew, cwd=folder, env={**os.environ, **own}, stdout=PIPE
         )
         server = cls(process)
         if process.stdout is None:

@@ -1,6 +1,7 @@
 """How `make docs` makes the site of these pages."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts import drawings  # noqa: E402
 
 project = "Postroad"
 author = "The Postroad maintainers"
@@ -43,9 +47,15 @@ FOLDERS = "|".join(each.name for each in ROOT.iterdir() if each.is_dir() and eac
 ELSEWHERE = re.compile(rf"\[([^\]]+)\]\((?:\.\./)*(?:{FOLDERS})/[^)]*\.md[^)]*\)")
 
 
+def picture(block: re.Match[str]) -> str:
+    """The picture of a flow chart, which code hosts draw themselves."""
+    return f"![a flow chart](/img/{drawings.name(block[1])})"
+
+
 def on_the_site(text: str) -> str:
     """Links between papers, right for a reader of the repository, as links of the site. One to a
     paper that the site has not is its text alone."""
+    text = drawings.BLOCK.sub(picture, text)
     here = LINK.sub(lambda link: "](/" + OUTSIDE.get(link[1], ""), text)
     return ELSEWHERE.sub(r"\1", here)
 
@@ -58,8 +68,8 @@ def read(_: Sphinx, _where: object, *rest: object) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx. Drawings and conversations are shown as the text that they are."""
+    """Called by Sphinx. Conversations are shown as the text that they are."""
     app.connect("source-read", read)
     app.connect("include-read", read)
-    for name in ("csv", "frames", "mermaid"):
+    for name in ("csv", "frames"):
         app.add_lexer(name, TextLexer)

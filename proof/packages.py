@@ -17,7 +17,7 @@ def prove(_seconds: float) -> Reached:
         dist, folder = Path(place) / "dist", Path(place) / "empty"
         folder.mkdir()
         _ = release.build(dist, release.epoch())
-        said, took_s = first_job(Stranger(folder, dist))
+        said, took_s = first_job(Stranger(folder, dist), dist)
     sys.stdout.write(f"{said}the first job was done after {took_s:.1f} s\n")
     broken = 0 if "welcome, Ada!" in said else 1
     return Reached(floor=1.0, reached=round(MINUTE_S / took_s, 2), broken=broken)

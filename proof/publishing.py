@@ -43,7 +43,7 @@ def _once(server: PrivatePostgres | None, story: Story) -> KillReport:
         finally:
             end(process)
     said = f"{report.published} published, {report.delivered} delivered, {report.repeats} repeats"
-    sys.stdout.write(f"{said}, {report.kills} kills\n")
+    sys.stdout.write(f"{said}, {report.kills} kills that cut off {report.cut} tries\n")
     sys.stdout.write("".join(f"{each}\n" for each in report.breaches[:20]))
     sys.stdout.flush()
     return report

@@ -3,8 +3,10 @@
 
 import sys
 import tempfile
+from unittest.mock import patch
 
 from postroad.cli.running import calm_collector
+from postroad.engine import capacity
 from proof.claims import a_server
 from proof.shape import Reached
 from tests.road.crowding import real_wait_s, simulated_wait_s
@@ -52,3 +54,16 @@ def prove_neighbours(_seconds: float, pairs: int = PAIRS) -> Reached:
                 sys.stdout.write(f"{name}, {size:,} {trouble}: {said}\n")
                 sys.stdout.flush()
     return Reached(floor=6, reached=held, broken=0)
+
+
+def prove_unguarded(_seconds: float, size: int = 5_000) -> Reached:
+    """Without a tenant's share of the capacity the same measure breaches, really and by far."""
+    with (
+        patch.object(capacity, "share", lambda most, others: most - others),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        times, noise = real_times(
+            BACKLOG, size, 1, lambda path: f"sqlite:///{folder}/{path.name}.db"
+        )
+    sys.stdout.write(f"unguarded, {size:,} {BACKLOG}: {times:.2f} times, noise {noise:.2f}\n")
+    return Reached(floor=1, reached=int(times > TIMES_MAX), broken=0)

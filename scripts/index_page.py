@@ -1,4 +1,4 @@
-"""README for the page of a package index: links within the repository get the project's address.
+"""README for the page of a package index: links within the repository get an address.
 
 Called by hatchling whenever the project is built or installed.
 """
@@ -10,12 +10,22 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-LINK = re.compile(r"\]\((?!\w+:|#)([^)\s]+)\)")
+LINK = re.compile(r"(!?)\[([^\[\]]*)\]\((?!\w+:|#)([^)\s]+)\)")
 
 
-def whole(text: str, source: str) -> str:
-    """A paper whose links to files are those of the project's repository."""
-    return LINK.sub(lambda link: f"]({source.rstrip('/')}/{link[1]})", text)
+def whole(text: str, about: dict[str, Any]) -> str:
+    """A paper whose links lead to the files of this release, and whose pictures are shown.
+
+    `about` is pyproject.toml: a page that shows a file is no picture, so the two have an address each.
+    """
+    version, place = about["project"]["version"], about["tool"]["postroad"]["index-page"]
+
+    def filled(link: re.Match[str]) -> str:
+        mark, words, path = link.groups()
+        address = place["picture" if mark else "file"].format(version=version, path=path)
+        return f"{mark}[{words}]({address})"
+
+    return LINK.sub(filled, text)
 
 
 class IndexPage(MetadataHookInterface):
@@ -23,6 +33,6 @@ class IndexPage(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         root = Path(self.root)
-        about = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-        text = whole((root / "README.md").read_text(), about["urls"]["Source"])
+        about = tomllib.loads((root / "pyproject.toml").read_text())
+        text = whole((root / "README.md").read_text(), about)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

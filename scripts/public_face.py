@@ -1,10 +1,12 @@
-"""The public face as a sorted list of lines: Python names, HTTP, commands, metrics, settings, tables.
+"""The public face as a sorted list of lines: Python names, HTTP with the fields of its schemas, commands with
+their exit codes, metrics, settings, tables.
 
 scripts/keep_release.py writes it to docs/public/VERSION.txt, once for each release; a test fails when a line
 of the last one is gone. docs/stability.md says what may change, and when.
 """
 
 import inspect
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,7 +20,8 @@ TABLES = ("arrival", "event_arrival")
 
 def public_face() -> list[str]:
     """Every line, sorted."""
-    return sorted({*_python(), *_http(), *_commands(), *_metrics(), *_settings(), *_tables()})
+    found = {*_python(), *_http(), *_schemas(), *_commands(), *_exit_codes(), *_json_of_commands()}
+    return sorted(found.union(_metrics(), _settings(), _tables()))
 
 
 def baseline() -> list[str]:
@@ -78,6 +81,57 @@ def _http() -> Iterator[str]:
     for _, error in inspect.getmembers(errors, inspect.isclass):
         if issubclass(error, errors.PostroadError):
             yield f"http problem {kind(error)}"
+
+
+def _schemas() -> Iterator[str]:
+    """What a request may ask, which schema a route answers with, and the fields of each."""
+    from postroad.api.app import ROUTES
+    from postroad.api.openapi import document
+
+    told: Any = document(ROUTES)
+    for path, operations in told["paths"].items():
+        for method, operation in operations.items():
+            where = f"http {method.upper()} {path}"
+            asked = (each for each in operation.get("parameters", ()) if each["in"] == "query")
+            yield from (f"{where} ?{each['name']}" for each in asked)
+            for status, answer in operation["responses"].items():
+                if status.startswith("2"):
+                    names = re.findall(r"#/components/schemas/(\w+)", json.dumps(answer))
+                    yield from (f"{where} {status} {name}" for name in names)
+    for name, schema in told["components"]["schemas"].items():
+        yield from (f"http field {name}.{field}" for field in schema.get("properties", ()))
+
+
+def _exit_codes() -> Iterator[str]:
+    """What a command ends with, by error."""
+    from postroad import errors
+    from postroad.api.problems import status_of
+    from postroad.cli.client import exit_code
+
+    for name, error in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(error, errors.PostroadError):
+            yield f"command exit {exit_code(status_of(error))} {name}"
+
+
+def _json_of_commands() -> Iterator[str]:
+    """Fields of what commands print that no route answers with. The others print its answer."""
+    from msgspec import Struct
+    from msgspec.structs import fields
+
+    from postroad.cli.receiver import ReceivedRequest
+    from postroad.model import restoring
+    from postroad.stores.sqlite.backup import Backup
+
+    restored = (restoring.RestoredReport, restoring.RestoredTotals, restoring.RestoredQueue)
+    printed: dict[str, tuple[type[Struct], ...]] = {
+        "listen": (ReceivedRequest,),
+        "store backup": (Backup,),
+        "store restored": restored,
+    }
+    for command, kinds in printed.items():
+        for kind in kinds:
+            where = f"command postroad {command} --json {kind.__name__}"
+            yield from (f"{where}.{field.name}" for field in fields(kind))
 
 
 def _commands(command: Any = None, words: str = "postroad") -> Iterator[str]:

@@ -20,7 +20,7 @@ from postroad.api.problems import (  # noqa: E402
     UnsupportedMediaType,
     status_of,
 )
-from postroad.cli.command import exit_code  # noqa: E402
+from postroad.cli.client import exit_code  # noqa: E402
 from postroad.cli.options import made  # noqa: E402
 from postroad.cli.root import app  # noqa: E402
 from postroad.cli.shared_options import PANEL, SHARED, shared_parameters  # noqa: E402
@@ -102,8 +102,9 @@ def problems() -> str:
     for name, error in inspect.getmembers(errors, inspect.isclass):
         if issubclass(error, errors.PostroadError) and error is not errors.PostroadError:
             text = " ".join(inspect.cleandoc(error.__doc__ or "").split())
-            code = exit_code(error.__new__(error))
-            lines.append(f"| `{name}` | {status_of(error)} | `{kind(error)}` | {code} | {text} |")
+            status = status_of(error)
+            code = exit_code(status)
+            lines.append(f"| `{name}` | {status} | `{kind(error)}` | {code} | {text} |")
     lines += [
         "",
         "Besides these, from the web server itself:",

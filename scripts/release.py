@@ -29,9 +29,14 @@ SUMS = "SHA256SUMS"
 PLACEHOLDER = ".example/"
 
 
+def pyproject() -> dict[str, Any]:
+    """All that pyproject.toml says."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
 def project() -> dict[str, Any]:
     """What pyproject.toml says about the project."""
-    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found: dict[str, Any] = pyproject()["project"]
     return found
 
 
@@ -89,7 +94,7 @@ def javascript(time_s: int) -> bytes:
             content = file.read_bytes()
             if name == "README.md":
                 paper = content.decode().replace("](../../", "](")
-                content = whole(paper, project()["urls"]["Source"]).encode()
+                content = whole(paper, pyproject()).encode()
             entry = tarfile.TarInfo(f"package/{name}")  # of nobody, mode 0644
             entry.size, entry.mtime = len(content), time_s
             archive.addfile(entry, io.BytesIO(content))
@@ -102,7 +107,8 @@ def _write(path: Path, content: object) -> None:
 
 def obstacles() -> list[str]:
     """What has to be done before the files may be published."""
-    about = project()
+    whole_file = pyproject()
+    about, addresses = whole_file["project"], whole_file["tool"]["postroad"]["index-page"]
     found = []
     if git("status", "--porcelain"):
         found.append("there are changes that are not committed")
@@ -110,6 +116,8 @@ def obstacles() -> list[str]:
         found.append(f"CHANGELOG.md has no section [{about['version']}]")
     if any(PLACEHOLDER in url for url in about["urls"].values()):
         found.append("[project.urls] in pyproject.toml are placeholders")
+    if any(PLACEHOLDER in url for url in addresses.values()):
+        found.append("[tool.postroad.index-page] in pyproject.toml has placeholders")
     found += [f"{name} was public, and is gone" for name in gone(baseline(), public_face())]
     return found
 

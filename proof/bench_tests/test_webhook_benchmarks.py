@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from bench import stand
+import pytest
+
+from bench import fanout, stand
 from bench.shape import Run
 from proof.bench_tests.rehearsal import rehearse
 
@@ -53,3 +55,19 @@ def test_lanes_counts_requests_bytes_and_duplicates(tmp_path: Path) -> None:
     for figures in (alone, lane):
         assert figures["requests"] == figures["distinct"] + figures["duplicates"] > 0
         assert figures["bytes"] > 256 * figures["requests"]
+
+
+def test_fanout_counts_what_it_stores_and_delivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {"ENDPOINTS": 10, "DELIVERED": 5, "ROUNDS": 1, "STORED": 20, "BLOCK": 1}
+    for name, size in sizes.items():
+        monkeypatch.setattr(fanout, name, size)
+    seen = fanout.watch(tmp_path, 2.0, lambda _line: None)
+    assert seen.reached["counts-agree"] == 1.0
+    assert seen.reached["bytes-allowed-over-stored"] > 0
+    assert {"sqlite: a publish, ms", "postgres: a publish, ms"} == set(seen.ours)
+    # It can fail: one that was received twice, or never.
+    for received in (49, 51):
+        lost = fanout.Delivered(1.0, 50, 50, received)
+        assert fanout.agreement([lost, fanout.Delivered(1.0, 50, 50, 50)]) == 0.5

@@ -196,12 +196,11 @@ class Postroad:
         self.messages = Messages(store, live.in_flight, keys, send_many, redaction)
         self.workers, self.limits = FleetWorkers(store), NamedLimits(store, log)
         self.audit, self.rollups = AuditVerbs(store), FleetRollups(store, live.unwritten_figures)
-        self.sessions = SessionAdmin(store, store.clock)
+        self.sessions, self.event_types = SessionAdmin(store, store.clock), EventTypeAdmin(store)
         self.tokens = TokenAdmin(store, store.clock)
         self.portal = PortalAdmin(store, store.clock, self.settings.mail.public_url)
         self.attachments, self.dead = Attachments(store, allowance), DeadMessages(store, redaction)
-        polls, sends = self.settings.limits.poll_intervals_s, self._sending
-        self.inspect = Inspection(store, polls, live.window, sends.open_s)
+        self.inspect = Inspection(store, self.settings.limits.poll_intervals_s, live)
         self.suppressions = SuppressionVerbs(store, service.reports)
         erasing, self.transform = ErasureWork(store, log), own.transform
         self.privacy = PrivacyVerbs(store, erasing, service.addressing, redaction, service.store)
@@ -212,17 +211,17 @@ class Postroad:
         batches = self.batches = BatchVerbs(store, self._sending)
         self.timetables = TimetableVerbs(store, self._sending, log, redaction)
         self.batch, self.chain = batches.batch, batches.chain
-        self.endpoints = EndpointAdmin(store, own, keys, sends, self.cancel_all, self.replays, log)
+        verbs = (self._sending, self.cancel_all, self.replays)
+        self.endpoints = EndpointAdmin(store, own, keys, *verbs, log)
         self.publish, self.publish_in = events.publish, events.publish_in
         self.provide, self.around = self.registry.providers.add, self.registry.around
-        self.event_types, self.jobs = EventTypeAdmin(store), JobVerbs(store, live.sends)
-        self._sending.jobs = self.jobs
+        self.jobs = self._sending.jobs = JobVerbs(store, live.sends)
         self.campaigns, self.credentials = service.campaigns, service.credentials
 
     async def __aenter__(self) -> Self:
         if self._sending.is_open:
             raise BadInput("this road is open already: open it once, all tasks may use it")
-        self.registry.check(self.store)
+        self.registry.check(self.store, self.settings.limits.in_flight_max)
         if self._own_store:
             await self.store.open()
         try:
@@ -316,9 +315,9 @@ class Postroad:
         tenant: str = DEFAULT_TENANT,
         wait: Duration = 40.0,
     ) -> Cancelled:
-        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how
-        many seconds to wait for the process that may be sending it. With `running` a job that
-        runs is stopped: the answer says what came of it."""
+        """Cancel one message. Once the answer is `cancelled`, no try of it starts. `wait`: how many
+        seconds to wait for the process that may be sending it. With `running` a job that runs is
+        stopped: the answer says how that ended."""
         return await self._controls.cancel(id, tenant, wait, running)
 
     async def cancel_all(

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from postroad.model.bounce_address import read_bounces
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
-from postroad.model.egress import read_proxies, read_proxy
+from postroad.model.egress import read_proxies
 from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
@@ -23,6 +23,7 @@ from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
 from postroad.model.portal import check_origins
+from postroad.model.python_only import PYTHON_ONLY, where_given
 from postroad.model.redaction import Redaction
 from postroad.model.relay import read_relay
 from postroad.model.tenant_limits import TenantLimits
@@ -112,8 +113,8 @@ class Loaded(Struct, frozen=True):
 
 def names() -> dict[str, Any]:
     """Every setting by its dotted name, with its type."""
-    tuning = {f"limits.{name}" for name in Tuning.__struct_fields__}
-    return {name: kind for name, kind in _fields_by_name() if name not in tuning}
+    others = {*PYTHON_ONLY, *(f"limits.{name}" for name in Tuning.__struct_fields__)}
+    return {name: kind for name, kind in _fields_by_name() if name not in others}
 
 
 def _fields_by_name() -> Iterator[tuple[str, Any]]:
@@ -130,17 +131,17 @@ def variable(name: str) -> str:
 def unknown(environ: Mapping[str, str]) -> dict[str, str]:
     """Variables that begin with our prefix and are no settings, each with a hint."""
     known = [variable(name).removeprefix(PREFIX) for name in (*names(), *NO_SETTINGS)]
-    found: dict[str, str] = {}
-    for name in sorted(environ):
+    found = {each: where_given(name) for name in PYTHON_ONLY if (each := variable(name)) in environ}
+    for name in environ:
         rest = name.removeprefix(PREFIX)
-        if rest == name or rest in known:
+        if rest == name or rest in known or name in found:
             continue
         near = get_close_matches(rest, known, 1)
         if near:
             found[name] = f"did you mean {PREFIX}{near[0]}?"
         elif not OTHERS.match(rest):
             found[name] = "see `postroad config show` for the settings"
-    return found
+    return dict(sorted(found.items()))
 
 
 def load(
@@ -185,7 +186,8 @@ def _in_file(file: Path | None) -> Iterator[tuple[str, Any]]:
 
 def _convert(name: str, value: Any, label: str, known: Mapping[str, Any]) -> Any:
     if name not in known:
-        hint = nearest(name, known) or "; see `postroad config show`"
+        near = nearest(name, known) or "; see `postroad config show`"
+        hint = f": {where_given(name)}" if name in PYTHON_ONLY else near
         raise BadSetting(f"{label}: there is no setting {name!r}{hint}")
     if name == "hubs":
         return _hubs(value, label)
@@ -334,9 +336,9 @@ def _check_mail(mail: MailSettings) -> None:
 
 def _check_proxies(rules: WebhookRules) -> None:
     try:
-        _ = read_proxy(rules.proxy), read_proxies(rules.tenant_proxies)  # whether they can be read
+        _ = read_proxies(rules.proxies)  # whether they can be read
     except BadInput as error:
-        raise BadSetting(f"webhooks.proxy or webhooks.tenant_proxies: {error}") from None
+        raise BadSetting(f"webhooks.proxies: {error}") from None
     if not SOURCE.fullmatch(rules.source):
         raise BadSetting("webhooks.source: give a URI reference, as https://example.com/orders")
 

@@ -1,6 +1,7 @@
 """Every error that a program can catch: `from postroad.errors import Conflict`."""
 
 from postroad.campaigns.reading import BadFile as BadFile  # noqa: PLC0414 - public here
+from postroad.model.batch import BatchGivenUp as BatchGivenUp  # noqa: PLC0414
 from postroad.model.batch import CyclicBatch as CyclicBatch  # noqa: PLC0414
 from postroad.model.batch import UnknownBatch as UnknownBatch  # noqa: PLC0414
 from postroad.model.blobs import AttachmentInUse as AttachmentInUse  # noqa: PLC0414

@@ -84,7 +84,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Face(ABC):
-    """All verbs of a road, for whoever knows how to wait for one."""
+    """All verbs of a road, for a caller that knows how to wait for one."""
 
     def __init__(self, road: app.Postroad) -> None:
         self._target = road
@@ -233,7 +233,7 @@ class Postroad(Face):
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
-        # Threads that still wait for a verb are told, not left waiting.
+        # Threads that still wait for a verb get an error.
         asyncio.run_coroutine_threadsafe(_cancel_others(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

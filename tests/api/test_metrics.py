@@ -14,6 +14,7 @@ from opentelemetry.trace import ProxyTracerProvider
 from postroad.api.in_process import ask
 from postroad.api.request_metrics import RequestMetrics
 from postroad.model.errors import StoreUnavailable
+from postroad.model.states import DeadReason
 from postroad.observe.log import make_log
 from postroad.observe.names import METRICS
 from postroad.remote.api_request import ApiRequest
@@ -53,6 +54,17 @@ async def test_metrics_tell_what_was_tried_and_how_all_messages_stand(stand: Sta
         assert line in text
     assert 'postroad_oldest_due_age_seconds{state="held",transport="handler"}' in text
     assert 'postroad_store_queries_total{operation="accept"}' in text
+
+
+async def test_the_dead_set_is_told_also_while_it_is_empty(stand: Stand) -> None:
+    """A rule that compares with an hour ago found nothing there, and told nobody."""
+    text = await scraped(stand)
+    assert [f'postroad_dead{{reason="{reason}"}} 0.0' in text for reason in DeadReason] == [
+        True
+    ] * 8
+    await stand.send("bad")
+    await stand.road.run(until_idle=True)
+    assert 'postroad_dead{reason="rejected"} 1.0' in await scraped(stand)
 
 
 async def test_metrics_have_the_names_of_the_list_and_tell_no_tenant_or_queue(stand: Stand) -> None:

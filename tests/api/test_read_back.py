@@ -166,7 +166,7 @@ ELSEWHERE = {
     "/v1/timetables/{name}": {"every_s", "body_base64"},
 }
 """Fields of a message: what it is, not how something is set up. A role is given in place of scopes,
-and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/ways; when endpoints
+and read back in test_roles.py, as is a token of every tenant; what authorizes and shapes webhooks, in tests/webhook_requests; when endpoints
 end and which are read, in tests/events."""
 
 

@@ -19,8 +19,10 @@ SETTINGS = Settings(
     hubs=(KnownHub("wss://hub.example.com:1", SECRET),),
     mail=MailSettings(relay=f"smtp://ada:{SECRET}@relay.example.com:25"),
     webhooks=WebhookRules(
-        proxy=f"http://ada:{SECRET}@proxy.example.com:1",
-        tenant_proxies=(f"shop=http://ada:{SECRET}@proxy.example.com:1",),
+        proxies=(
+            f"http://ada:{SECRET}@proxy.example.com:1",
+            f"shop=http://ada:{SECRET}@proxy.example.com:1",
+        ),
     ),
 )
 
@@ -36,7 +38,7 @@ async def test_settings_come_with_their_sources_and_without_secrets(tmp_path: Pa
         assert set(found) == set(names())
         told = {name: one["source"] for name, one in found.items()}
         assert {name: told[name] for name in sources} == sources
-        assert told["window"] == "default"
+        assert told["keys_file"] == "default"
         assert found["listen"]["value"] == "127.0.0.1:8600"
 
 

@@ -8,8 +8,8 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from postroad import Message, Postroad, Send
-from postroad.errors import UnknownBatch
+from postroad import Batch, Message, Postroad, Send
+from postroad.errors import BatchGivenUp, UnknownBatch
 from postroad.model.batch import BatchPlan
 from postroad.stores.postgres.store import PostgresStore
 from tests.postgres.stepping import stand
@@ -116,6 +116,26 @@ async def test_of_a_batch_that_was_given_up_nothing_is_kept(
     assert await counts_left(dsn) == 0
 
 
+async def test_who_stores_a_batch_for_more_than_an_hour_is_told_that_it_was_given_up(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receipt promised what never came."""
+    store: Any = road.store
+    put = store.batch_put
+
+    async def slow(plan: BatchPlan) -> None:
+        await put(replace(plan, rows=[replace(row, made_at_ms=1) for row in plan.rows]))
+        await store.retain(3_600_000, 3_600_000)  # as another process does
+
+    monkeypatch.setattr("postroad.verbs.batch_planning.SLICE", 1)
+    monkeypatch.setattr(store, "batch_put", slow)
+    nested = Batch([("work", 3)], then=("work", 4))
+    with pytest.raises(BatchGivenUp, match="given up while it was stored"):
+        await road.batch([("work", 1), ("work", 2), nested], then=("work", 5))
+    newest, *_ = (await road.batches.list()).batches
+    assert newest.state == "skipped"
+
+
 OPEN = """
 insert into postroad.batch (id, tenant, parent, after, role, state, total, then_id, failure_id, stops, made_at)
 select n, 'default', 0, 0, '', 'open', 1, 0, 0, false, 1 from generate_series($1::int, $2) n;
@@ -147,3 +167,36 @@ async def test_a_sweep_reads_no_more_however_many_batches_are_open(
         ended = "select array_agg(id) from postroad.batch where state = 'ended'"
         assert await on.one.fetchval(ended) == [2_499]
         assert on.store.queries["batches"] - before <= 4  # once for all sweeps
+
+
+MEMBERS = """
+insert into postroad.batch (id, tenant, parent, after, role, state, total, then_id, failure_id, stops, made_at)
+values ($1, 'default', 0, 0, '', 'open', $2, 0, 0, false, 1);
+"""
+MEMBER_ROWS = """
+insert into postroad.batch_member (message_id, batch_id)
+select $1::bigint * 1000000 + n, $1 from generate_series(1, $2::int) n
+"""
+ENDED = "select postroad.end_members(1, array(select message_id from postroad.batch_member where batch_id = $1), '{}', '{}')"
+END = "explain (analyze, buffers, format json) select postroad.close_batches(array[$1::bigint], 0)"
+
+
+async def test_the_end_of_a_batch_reads_no_more_however_many_its_members_were(
+    server: PrivatePostgres,
+) -> None:
+    async with stand(server.create_road()) as on:
+
+        async def blocks(batch: int, members: int) -> int:
+            await on.one.execute(MEMBERS, batch, members)
+            await on.one.execute(MEMBER_ROWS, batch, members)
+            await on.one.execute("analyze postroad.batch_member")
+            await on.one.execute(ENDED, batch)
+            plan = json.loads(await on.one.fetchval(END, batch))[0]["Plan"]
+            state = "select state from postroad.batch where id = $1"
+            assert await on.one.fetchval(state, batch) == "ended"
+            return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
+
+        _ = await blocks(1, 10)  # makes the plans
+        few = await blocks(2, 10)
+        await on.one.execute(MEMBER_ROWS, 3, 50_000)  # of another, whose members have not ended
+        assert await blocks(4, 50_000) < few + 50

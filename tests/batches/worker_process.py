@@ -6,8 +6,9 @@ import sys
 
 import uvloop
 
-from postroad import Message, Postroad
+from postroad import Message, Postroad, Reject
 from postroad.config import Settings
+from tests.batches.killing import dies
 from tests.fleet.words import BRISK
 
 
@@ -24,6 +25,8 @@ async def work(dsn: str, ledger: str) -> None:
     @road.handler("member")
     async def member(message: Message[list[int]]) -> None:
         note("member", message)
+        if dies(message.body[1]):
+            raise Reject("as planned")
 
     @road.handler("then")
     async def then(message: Message[list[int]]) -> None:

@@ -26,6 +26,7 @@ def test_two_processes_are_compared_with_one_by_handlers_that_compute() -> None:
     rates = Told(
         engine=30_000,
         pgqueuer=10_000,
+        pgqueuer_pool=7_500,
         send_many=80_000,
         pgqueuer_enqueue=40_000,
         copy=160_000,
@@ -34,6 +35,7 @@ def test_two_processes_are_compared_with_one_by_handlers_that_compute() -> None:
     )
     assert engine_postgres.reached(rates) == {
         "times-pgqueuer": 3.0,
+        "handlers-times-pgqueuer": 4.0,
         "send-many-times-pgqueuer": 2.0,
         "send-many-share-of-copy": 0.5,
         "two-busy-processes-times-one": 1.65,
@@ -45,6 +47,7 @@ def test_each_figure_has_its_bar() -> None:
     floors = tomllib.loads(BARS.read_text())[engine_postgres.NAME]
     assert floors == {
         "times-pgqueuer": 3.0,
+        "handlers-times-pgqueuer": 3.7,
         "send-many-times-pgqueuer": 2.0,
         "send-many-share-of-copy": 0.40,
         "two-busy-processes-times-one": 1.6,

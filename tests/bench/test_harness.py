@@ -133,3 +133,9 @@ def test_at_least_three_rounds_unless_it_is_a_rehearsal(seconds: float, rounds: 
     planned = plan(seconds, slices=10, slice_s=1.0)
     assert planned.rounds == rounds
     assert planned.rounds * planned.slice_s * 10 == pytest.approx(seconds)
+
+
+def test_every_benchmark_has_its_row_in_the_papers() -> None:
+    paper = (Path(harness.__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    names = harness.BENCHMARKS.keys() | harness.WATCHES.keys()
+    assert {name for name in names if f"\n| `{name}` | " not in paper} == set()

@@ -30,7 +30,7 @@ def test_a_campaign_or_an_import_too_many_is_refused(
                 Import(1, "digest", ("recipient", "name"))
             )
             more = write_csv(tmp_path / "more.csv", numbers(3, "+1700"))
-            with pytest.raises(TenantFull, match=r"1 imports.*tenants\.imports_max"):
+            with pytest.raises(TenantFull, match=r"1 imports.*--imports-max"):
                 await road.campaigns.import_file("second", more)
             assert begun.line == 0
             await road.campaigns.discard_import("c")

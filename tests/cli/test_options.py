@@ -21,7 +21,7 @@ NEEDS = {
     "json": OUTPUT, "printed": OUTPUT, "reply": OUTPUT,
     "plain": ROWS, "table": ROWS, "facts": ROWS,
     "loaded": SETTING,
-    "page": (*OUTPUT, *ROWS, *SETTING, *REQUEST),
+    "listed": (*OUTPUT, *ROWS, *SETTING, *REQUEST),
     "delete": (*OUTPUT, *SETTING, *REQUEST),
     "ask": (*SETTING, *REQUEST), "connect": (*SETTING, *REQUEST), "tenant": REQUEST,
     "server": REQUEST,

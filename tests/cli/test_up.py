@@ -66,7 +66,7 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
         process.send_signal(signal.SIGTERM)
         said, errors = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, errors
-        assert re.search(r"^Stopped in \d+\.\d s: nothing was in hand$", said, re.MULTILINE)
+        assert re.search(r"^Stopped in \d+\.\d s: no tries were running$", said, re.MULTILINE)
         file = folder / "road" / "road.db.token"
         assert str(file) in said
         assert file.read_text().startswith("prt_")
@@ -91,10 +91,12 @@ def test_a_server_says_what_it_had_in_hand_when_it_was_stopped(folder: Path) -> 
         process.send_signal(signal.SIGTERM)
         said, _errors = process.communicate(timeout=WAIT_S)
     last = said.splitlines()[-1]
-    assert re.fullmatch(r"Stopped in \d+\.\d s: 1 in hand, 1 of them given back uncounted", last)
+    assert re.fullmatch(
+        r"Stopped in \d+\.\d s: 1 try was running, 1 of them given back uncounted", last
+    )
     assert data("message", "show", number)["state"] == "waiting"
-    assert in_hand(StopSummary(3, 0)) == "3 in hand, all finished"
-    assert in_hand(StopSummary(0, 0)) == in_hand(None) == "nothing was in hand"
+    assert in_hand(StopSummary(3, 0)) == "3 tries were running, all finished"
+    assert in_hand(StopSummary(0, 0)) == in_hand(None) == "no tries were running"
 
 
 def test_the_first_token_is_shown_on_a_terminal(folder: Path) -> None:
@@ -180,6 +182,18 @@ def test_a_link_to_pages_says_when_nobody_serves_them(folder: Path) -> None:
     assert all("`postroad up`" in each.stderr for each in alone)
     assert all(each.stdout.startswith("http://127.0.0.1:") for each in (*alone, *served))
     assert not any("`postroad up`" in each.stderr for each in served)
+
+
+def test_what_a_program_gives_in_python_holds_for_its_server(folder: Path) -> None:
+    tasks = (
+        (folder / "tasks.py")
+        .read_text()
+        .replace("Postroad()", "Postroad(settings=Settings(tenants=TenantLimits(queues_max=1)))")
+    )
+    head = "from postroad import Settings, TenantLimits\n"
+    (folder / "tasks.py").write_text(head + tasks)
+    with running(folder, *UP):
+        assert data("tenant", "show", "default")["limits"]["queues_max"] == 1
 
 
 def test_a_taken_port_and_a_missing_program_are_named(folder: Path) -> None:

@@ -17,7 +17,7 @@ from tests.clients.pages import PACKAGE, Pages, pages
 from tests.dashboard.site import WAIT_MS, Site
 from tests.servers import free_port
 from tests.servers.chromium import chromium
-from tests.ways.node import programs
+from tests.webhook_requests.node import programs
 
 CREATE = "whoever has this makes mailboxes"
 NOWHERE = "http://127.0.0.1:9/hook"

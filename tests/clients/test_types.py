@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients.pages import PACKAGE
-from tests.ways.node import installed, programs
+from tests.webhook_requests.node import installed, programs
 
+ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent / "node"
 FILES = ("package.json", "package-lock.json", "usage.ts")
 STRICT = (
@@ -17,6 +18,14 @@ STRICT = (
     *("--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext"),
     *("--lib", "es2022,dom,dom.iterable"),
 )
+PAPERS = {"readme.mts": PACKAGE / "README.md", "guide.mts": ROOT / "docs" / "guide" / "hub.md"}
+SHOWN = re.compile(r"^```js\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+GIVEN = """
+declare const box: string, otherBox: string, recipientToken: string, senderToken: string;
+declare const token: string, newSecret: string, oldSecret: string;
+declare const request: Request, rawBody: Uint8Array;
+"""
+"""What the papers' examples take from the program around them."""
 
 
 def test_each_name_that_is_exported_has_a_type() -> None:
@@ -34,9 +43,12 @@ def test_the_types_hold_for_a_program_that_uses_all_of_them(tmp_path: Path) -> N
     place = tmp_path / "node_modules" / "postroad"
     shutil.copytree(PACKAGE, place, ignore=shutil.ignore_patterns("test"))
     shutil.copy(FOLDER / "usage.ts", tmp_path / "usage.mts")
+    for name, paper in PAPERS.items():
+        shown = SHOWN.findall(paper.read_text())
+        (tmp_path / name).write_text(GIVEN + "".join(shown))
     compiler = str(packages / "typescript" / "bin" / "tsc")
     done = subprocess.run(
-        [programs()[0], compiler, *STRICT, "usage.mts"],
+        [programs()[0], compiler, *STRICT, "usage.mts", *PAPERS],
         cwd=tmp_path,
         capture_output=True,
         text=True,

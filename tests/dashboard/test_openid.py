@@ -146,8 +146,8 @@ async def test_an_answer_is_good_once_and_in_its_own_browser_alone(tmp_path: Pat
 @pytest.mark.parametrize(
     ("claims", "words"),
     [
-        ({"nonce": "another"}, "answers another login"),
-        ({"nonce": None}, "answers another login"),
+        ({"nonce": "another"}, "belongs to another login"),
+        ({"nonce": None}, "belongs to another login"),
         ({"aud": "shop"}, "for another application"),
         ({"aud": [CLIENT_ID, "shop"]}, "made for another application"),
         ({"azp": "shop"}, "made for another application"),

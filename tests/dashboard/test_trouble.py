@@ -11,7 +11,7 @@ from postroad.model.facts import COUNTED_MAX
 from postroad.stores.overview import LOOKED_AT
 from postroad.verbs.parts import Parts
 from tests.dashboard.stand import PageStand
-from tests.ways.conftest import ShiftedClock
+from tests.webhook_requests.conftest import ShiftedClock
 
 QUEUES = 250
 URL = "https://hooks.example.com/a"

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.guides.running import examples, same
+
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 WARNING = re.compile(r'level=warning event="([^"]+)"')
@@ -50,9 +52,9 @@ def test_the_other_papers_python_runs(tmp_path: Path) -> None:
             found = any((ROOT / "tests" / name).exists() for name in own)
             assert found or not blocks, f"{paper.name} shows Python that nothing runs"
             continue
-        for block in blocks:
-            run(block, tmp_path)
-        ran += len(blocks)
+        for example in examples(paper):
+            assert same(run(example.code, tmp_path), example.shown), paper.name
+            ran += 1
     assert ran, "docs/reference/settings.md shows how to set one"
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from scripts.wide import find
+
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
 
@@ -48,6 +50,19 @@ def health_command(python: str, port: int) -> list[str]:
     return [python, *(word.replace(":8600/", f":{port}/") for word in command[1:])]
 
 
+def interpreter() -> Path:
+    """The Python that the image has, where this machine has it; otherwise that of the tests."""
+    version = re.match(r"python:(3\.\d+)-", stages()[0][0].rest)
+    assert version
+    return find(version[1]) or Path(sys.executable)
+
+
+def base_of(python: Path) -> Path:
+    """The folder that an interpreter is installed in."""
+    ask = (str(python), "-c", "import sys; print(sys.base_prefix)")
+    return Path(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip())
+
+
 def build(folder: Path) -> Path:
     """Run the first stage; returns the environment that the second one copies."""
     made, source = folder / "opt", folder / "src"
@@ -57,7 +72,7 @@ def build(folder: Path) -> Path:
             _copy(step.rest.split(), source)
         elif step.word == "RUN":
             words = step.rest.replace("/opt/postroad", str(made)).split()
-            words[0] = sys.executable if words[0] == "python" else words[0]
+            words[0] = str(interpreter()) if words[0] == "python" else words[0]
             subprocess.run(words, cwd=source, check=True, capture_output=True, env=_bare())
     return made
 

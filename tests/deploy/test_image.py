@@ -6,10 +6,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,12 @@ import pytest
 import yaml
 
 from tests.cli.running import PROGRAM
-from tests.deploy.image import ROOT, build, environment, health_command, stages, told
-from tests.servers import free_port, unprivileged
+from tests.deploy.image import DOCKERFILE, ROOT, build, environment, health_command, stages, told
+from tests.deploy.started import REACH, answers, ask, send_and_wait, started, wait_for_workers
+from tests.deploy.walls import USER, inside, read_only_root, without_new_code, writing
 from tests.servers.postgres import PrivatePostgres
 from tests.servers.rabbitmq import PrivateRabbit
-
-WAIT_S = 120.0
+from tests.servers.receiver import Receiver
 
 
 def composition() -> dict[str, Any]:
@@ -45,11 +43,24 @@ def test_the_image_is_built_from_the_lock_and_runs_as_nobody_special() -> None:
     assert all(name.startswith(("PATH", "PYTHON", "POSTROAD_")) for name in environment())
 
 
-def test_the_composition_has_an_api_and_two_workers_that_can_do_little() -> None:
+def test_the_dockerfile_is_well_made() -> None:
+    """By hadolint, which knows the usual faults."""
+
+    def faults(text: str) -> str:
+        lint = [str(Path(sys.executable).with_name("hadolint")), "-"]
+        done = subprocess.run(lint, input=text, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    text = DOCKERFILE.read_text()
+    assert faults(text) == ""
+    assert "DL3007" in faults(text.replace("python:3.13-slim-bookworm\n", "python:latest\n"))
+
+
+def test_the_composition_has_an_api_a_hub_and_two_workers_that_can_do_little() -> None:
     services = composition()["services"]
-    assert set(services) == {"postgres", "rabbitmq", "api", "worker"}
+    assert set(services) == {"postgres", "rabbitmq", "api", "hub", "worker"}
     assert services["worker"]["deploy"]["replicas"] == 2
-    for name in ("api", "worker"):
+    for name in ("api", "hub", "worker"):
         one = services[name]
         assert (one["read_only"], one["cap_drop"]) == (True, ["ALL"])
         assert one["security_opt"] == ["no-new-privileges:true"]
@@ -59,83 +70,72 @@ def test_the_composition_has_an_api_and_two_workers_that_can_do_little() -> None
     assert all("${" in value for _, value in secrets)
 
 
-def answers(port: int, path: str = "/healthz") -> int:
-    line = HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        line.request("GET", path)
-        return line.getresponse().status
-    except OSError:
-        return 0
-    finally:
-        line.close()
-
-
-def wait_until_ready(port: int, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    until = time.monotonic() + WAIT_S
-    while answers(port, "/readyz") != 200:
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < until, log.read_text()
-        time.sleep(0.05)
-
-
-@contextmanager
-def started(command: list[str], env: dict[str, str], cwd: Path, **more: Any) -> Iterator[int]:
-    """A process of the image, its port in place of 8600, until the block ends."""
-    port = free_port()
-    own = {**environment(), **env, "POSTROAD_LISTEN": f"127.0.0.1:{port}"}
-    own["POSTROAD_HUB_LISTEN"] = f"127.0.0.1:{free_port()}"
-    path = {"PATH": os.environ["PATH"]}
-    log = cwd / f"{port}.log"
-    with log.open("wb") as told_to:
-        process = subprocess.Popen(command, env={**own, **path}, cwd=cwd, stderr=told_to, **more)
-    try:
-        wait_until_ready(port, process, log)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(WAIT_S)
-
-
-def nobody() -> dict[str, Any]:
-    """Another user who can run this Python; none where only root may enter its folder."""
-    account: dict[str, Any] = (
-        {**unprivileged("nobody"), "group": "nogroup"} if os.geteuid() == 0 else {}
-    )
-    try:
-        subprocess.run([sys.executable, "-c", ""], check=True, cwd="/", **account)
-    except PermissionError:
-        return {}
-    return account
+@pytest.fixture(scope="module")
+def made() -> Iterator[Path]:
+    """What the image's steps make, where other users may enter and no tmpfs will lie over it."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        yield build(Path(name))
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter: every run of pytest shuts its own again."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
+def folder() -> Iterator[Path]:
+    """The image's /data."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        os.chown(name, int(USER), int(USER))
         yield Path(name)
+
+
+def program_of(made: Path) -> list[str]:
+    given: list[str] = json.loads(told("CMD"))
+    return [*(str(made / "bin" / word) for word in json.loads(told("ENTRYPOINT"))), *given]
 
 
 @pytest.mark.wide
 @pytest.mark.timeout(900)  # as its own installing takes, beside much other work
-def test_the_steps_of_the_image_give_a_server_that_is_healthy(open_folder: Path) -> None:
-    """As another user, who may write in his own folder alone, where this Python is not root's own."""
-    made, data = build(open_folder), open_folder / "data"
-    data.mkdir()
-    account = nobody()
-    if account:
-        subprocess.run(["chown", "-R", "nobody:nogroup", str(data)], check=True)
-    command = [str(made / "bin" / word) for word in json.loads(told("ENTRYPOINT"))]
-    command += json.loads(told("CMD"))
-    python = str(made / "bin" / "python")
-    with started(command, {"HOME": str(data)}, cwd=data, **account) as port:
-        assert subprocess.run(health_command(python, port), check=False).returncode == 0
-        assert (data / "road" / "road.db").exists()
-    assert subprocess.run(health_command(python, port), check=False, capture_output=True).returncode
+def test_the_image_is_healthy_and_delivers_on_a_root_that_is_read_only(
+    made: Path, folder: Path
+) -> None:
+    """As its own user, on the Python of the image where this machine has it."""
+    python = made / "bin" / "python"
+    command = read_only_root(program_of(made), python, folder)
+    env = {**REACH, "HOME": str(folder)}
+    with Receiver() as receiver, started(command, env, folder) as server:
+        asked = health_command(str(python), server.port)
+        assert subprocess.run(asked, check=False).returncode == 0
+        make = (str(made / "bin" / "postroad"), "token", "make", "ops", "--everywhere", "--json")
+        token = json.loads(inside(server.process, folder, *make))["secret"]
+        assert send_and_wait(server.port, token, [receiver.url], "walled") == receiver.got
+        closed = ("/", "/etc", "/usr", "/var", "/var/tmp", "/dev/shm", str(made), str(made.parent))
+        told = writing(server.process, folder, python, *closed)
+        assert told == ["EROFS"] * len(closed)
+        assert writing(server.process, folder, python, "/tmp", str(folder)) == ["written"] * 2
+        (folder / "written").unlink()
+        owners = {file.stat().st_uid for file in folder.rglob("*") if file.suffix != ".log"}
+        assert owners == {int(USER)}
+    assert subprocess.run(asked, check=False, capture_output=True).returncode
 
 
 @pytest.mark.wide
-def test_the_processes_of_the_composition_deliver(
+@pytest.mark.timeout(900)
+def test_it_works_where_memory_that_was_written_is_never_run(made: Path, folder: Path) -> None:
+    """As the units have it; systemd itself does not run here."""
+    writes = "import mmap; mmap.mmap(-1, 4096, prot=7)"
+    python = str(made / "bin" / "python")
+    refused = subprocess.run(
+        without_new_code([python, "-c", writes]), capture_output=True, check=False
+    )
+    assert b"PermissionError" in refused.stderr
+    command = without_new_code(program_of(made))
+    with Receiver() as receiver, started(command, {**REACH, "HOME": str(folder)}, folder) as server:
+        make = (str(made / "bin" / "postroad"), "token", "make", "ops", "--everywhere", "--json")
+        token = json.loads(inside(server.process, folder, *make, user="0"))["secret"]
+        assert send_and_wait(server.port, token, [receiver.url], "walled") == receiver.got
+
+
+@pytest.mark.wide
+@pytest.mark.timeout(900)  # five starts and a lease that has to end, beside much other work
+def test_the_processes_of_the_composition_deliver_also_when_one_is_killed(
     tmp_path: Path, server: PrivatePostgres, broker: PrivateRabbit
 ) -> None:
     """The same commands and variables, with servers of this machine in place of the containers."""
@@ -144,30 +144,29 @@ def test_the_processes_of_the_composition_deliver(
     assert re.match(r"amqp://\S+@rabbitmq:5672/%2F\?state=postgresql://\S+@postgres:5432/", given)
     place = broker.create_vhost()
     new_key = subprocess.run([*PROGRAM, "keys", "new", "k1"], capture_output=True, check=True)
+    said = {n: v for n, v in services["api"]["environment"].items() if "${" not in v}
     env = {
-        "POSTROAD_DSN": f"{place}?state={server.create_database()}",
+        **said, **REACH, "POSTROAD_DSN": f"{place}?state={server.create_database()}",
         "POSTROAD_KEYS": new_key.stdout.decode().strip(),
-    }
-    words = [services["api"]["command"], *[services["worker"]["command"]] * 2]
+    }  # fmt: skip
     with ExitStack() as stack:
-        ports = [
-            stack.enter_context(started([*PROGRAM, *each], env, cwd=tmp_path)) for each in words
+        receivers = [stack.enter_context(Receiver()) for _ in range(4)]
+        crew = [
+            stack.enter_context(started([*PROGRAM, *services[name]["command"]], env, tmp_path))
+            for name in ("api", "hub", "worker", "worker")
         ]
-        assert [answers(port) for port in ports] == [200, 200, 200]
-        _wait_for_workers(ports[0])
+        api, hub, first, _ = crew
+        assert [answers(each.port, "/metrics") for each in crew] == [200] * 4
+        wait_for_workers(api.port, 2)
+        make = [*PROGRAM, "token", "make", "ops", "--everywhere", "--json"]
+        made = subprocess.run(make, env={**os.environ, **env}, capture_output=True, check=True)
+        token, urls = json.loads(made.stdout)["secret"], [each.url for each in receivers]
+        sent = send_and_wait(api.port, token, urls, "both")
+        first.process.kill()
+        sent += send_and_wait(api.port, token, urls, "one of them")
+        assert {body for each in receivers for body in each.got} == set(sent)
+        box = ask(api.port, token, "POST", "/v1/mailboxes", {})
+        letters = f"/v1/mailboxes/{box['box']}/messages"
+        assert ask(hub.hub_port, box["sender_token"], "POST", letters, "hello") == {"id": 1}
+        assert ask(hub.hub_port, box["recipient_token"], "GET", letters)["body"] == '"hello"'
     broker.delete_vhost(place)
-
-
-def _wait_for_workers(port: int) -> None:
-    """Both workers have joined the road that the API looks at."""
-    until = time.monotonic() + WAIT_S
-    while time.monotonic() < until:
-        line = HTTPConnection("127.0.0.1", port, timeout=30)
-        line.request("GET", "/metrics")
-        text = line.getresponse().read().decode()
-        line.close()
-        found = re.findall(r'postroad_fleet_workers{state="(?:idle|working)"} (\S+)', text)
-        if sum(map(float, found)) >= 2:
-            return
-        time.sleep(0.2)
-    raise AssertionError("the workers did not join")

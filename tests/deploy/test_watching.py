@@ -2,9 +2,9 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,20 @@ import click
 import pytest
 import yaml
 
+from postroad.api.hosts import Hosts
 from postroad.cli.root import app
+from postroad.config import Settings, load
 from postroad.hub.status import HubStatus
 from postroad.model.broker import BrokerFacts
 from postroad.model.outcome import Kind
 from postroad.model.rollup import WorkerState
 from postroad.model.states import State
 from postroad.observe.names import METRICS, Metric
-from tests.servers import ServerMissing, apt_install
+from tests.servers.prometheus import program
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"
+NGINX = DEPLOY / "nginx" / "postroad.conf"
 USED = re.compile(r"\b(up|postroad_\w+)(?:\{([^}]*)\})?")
 GROUPED = re.compile(r"\bby \(([^)]*)\)")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
@@ -135,15 +138,31 @@ def test_every_alert_says_what_to_do_by_commands_that_exist() -> None:
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
         told = rule["annotations"]
         assert set(told) == {"summary", "action"}
-        for words in re.findall(r"`postroad ([a-z ]+)", told["action"]):
-            assert _command(words.split()) is not None, words
+        named = re.findall(r"`postroad ([^`]+)`", told["action"])
+        assert [words for words in named if not is_typed(words.split())] == []
 
 
-def _command(words: list[str]) -> click.Command | None:
-    found: click.Command | None = app
-    while words and isinstance(found, click.Group):
-        found, words = found.get_command(click.Context(found), words[0]), words[1:]
-    return found
+def is_typed(words: list[str]) -> bool:
+    """Whether a command takes the words, and calls what stands for something as they do."""
+    command: Any = app.whole()
+    said = list(words)
+    while isinstance(command, click.Group):
+        command = command.commands.get(said.pop(0) if said else "")
+    if command is None:
+        return False
+    try:
+        command.make_context(command.name, list(said))
+    except click.ClickException:
+        return False
+    own = {str(each.name).upper() for each in command.params}
+    return {word for word in said if word.isupper()} <= own
+
+
+def test_an_action_that_cannot_be_typed_is_noticed() -> None:
+    """A queue is explained, and a message by another command: both take one word."""
+    assert is_typed(["message", "explain", "ID"])
+    for wrong in ("explain ID", "message explain", "message settle ID", "messages explain"):
+        assert not is_typed(wrong.split()), wrong
 
 
 def test_every_process_of_the_composition_is_scraped_also_those_that_share_a_name() -> None:
@@ -157,14 +176,40 @@ def test_every_process_of_the_composition_is_scraped_also_those_that_share_a_nam
     assert one == {f"{name}:8600" for name in ours.keys() - copied}
 
 
-def promtool() -> str:
-    """Where promtool is; installed when it is missing."""
-    for attempt in ("as found", "after apt"):
-        if found := shutil.which("promtool"):
-            return found
-        if attempt == "as found":
-            apt_install("prometheus")
-    raise ServerMissing("no promtool: run `apt-get install prometheus` as root")
+def test_every_name_that_is_scraped_or_proxied_is_answered() -> None:
+    """Prometheus calls processes by their names; one that refuses its name counts as down."""
+    (job,) = yaml.safe_load((ALERTS.parent / "prometheus.yml").read_text())["scrape_configs"]
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    proxied = re.findall(r"^    server_name (\S+);$", NGINX.read_text(), re.MULTILINE)
+    called = {place for each in job["static_configs"] for place in each["targets"]}
+    assert called >= {"api:8600", "hub:8600"}
+    for name in ("api", "hub", "worker"):
+        given = settings_of(services[name]["environment"])
+        hosts = Hosts(given.allowed_hosts, "0.0.0.0")
+        assert hosts.allows(proxied[0])
+        assert hosts.allows(f"{name}:8600") or f"{name}:8600" not in called
+        assert not hosts.allows("evil.example")
+
+
+def test_the_proxy_of_the_machine_is_believed_by_containers_and_reaches_all_that_it_serves() -> (
+    None
+):
+    """Through a published port a container sees the gateway of its network."""
+    all_of_it = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    (config,) = all_of_it["networks"]["default"]["ipam"]["config"]
+    gateway = ip_address(config["gateway"])
+    assert gateway in ip_network(config["subnet"])
+    services = all_of_it["services"]
+    upstreams = re.findall(r"server (127\.0\.0\.1:\d+);", NGINX.read_text())
+    published = [port for each in services.values() for port in each.get("ports", ())]
+    assert [port.rpartition(":")[0] for port in published] == upstreams
+    for name in ("api", "hub"):
+        assert settings_of(services[name]["environment"]).trusted_proxies == (str(gateway),)
+
+
+def settings_of(environment: dict[str, str]) -> Settings:
+    given = {name: text for name, text in environment.items() if "${" not in text}
+    return load({}, given, None, Settings()).settings
 
 
 @pytest.mark.wide
@@ -178,6 +223,10 @@ def promtool() -> str:
 )
 def test_promtool_takes_the_rules_and_their_tests(words: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [promtool(), *words], cwd=ALERTS.parent, capture_output=True, text=True, check=False
+        [program("promtool"), *words],
+        cwd=ALERTS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

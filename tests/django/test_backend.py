@@ -99,6 +99,12 @@ def test_tasks_are_stored_with_djangos_transaction_and_run_by_its_worker(
     assert sorted(on_postgres.notes.read_text().splitlines()) == sorted(
         ["add 3", "add 30", "post ann", told]
     )
+    heard = on_postgres.notes.with_name("signals").read_text().splitlines()
+    first, *_, coroutine, context = said["ids"]
+    begun = [f"started RUNNING add {first}", f"finished SUCCESSFUL add {first}"]
+    assert [line for line in heard if first in line] == begun
+    assert f"finished SUCCESSFUL post {coroutine}" in heard
+    assert f"finished FAILED told {context}" in heard
 
 
 def test_the_connection_stays_djangos(on_postgres: Project) -> None:

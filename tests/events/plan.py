@@ -6,6 +6,8 @@ SIZES = (1, 2, 3, 5, 8, 20)
 """Endpoints of each tenant; the last one has more in the long proof."""
 KINDS = ("order.paid", "refund.asked", "order.late.twice")
 CHANGE_EVERY = 7
+MAKE_EVERY = 25
+"""So often a tenant gets an endpoint that no event matches."""
 HOWS: tuple[dict[str, Any], ...] = (
     {},
     {"types": ("order.*",)},

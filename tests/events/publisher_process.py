@@ -13,7 +13,7 @@ from postroad import Postroad
 from postroad.config import Settings
 from postroad.model.errors import StoreError
 from postroad.model.limits import Limits
-from tests.events.plan import CHANGE_EVERY, KINDS, body_of, tenant_of, tenants
+from tests.events.plan import CHANGE_EVERY, KINDS, MAKE_EVERY, body_of, tenant_of, tenants
 from tests.webhook.conftest import LOCAL
 
 QUICK = structs.replace(Limits(), beat_ms=200, stale_ms=1_000, lease_ms=1_500)
@@ -54,6 +54,10 @@ async def publish(road: Postroad, ledger: Ledger, number: int) -> None:
     if number % CHANGE_EVERY == 0:  # the set's version moves under everybody
         (first,) = (await road.endpoints.list(limit=1, tenant=tenant)).endpoints
         await road.endpoints.change(first.id, description=str(number), tenant=tenant)
+    if number % MAKE_EVERY == 0:
+        (first,) = (await road.endpoints.list(limit=1, tenant=tenant)).endpoints
+        url = first.url.partition("?")[0] + "?never"
+        await road.endpoints.create(url, types=("never",), tenant=tenant)
     kind = KINDS[number % len(KINDS)]
     said = await road.publish(kind, body_of(number), tenant=tenant, key=str(number))
     ledger.write(number, said.id, len(said.messages))

@@ -21,9 +21,9 @@ from postroad.model.problem import kind as kind_of
 from postroad.remote.api_request import ApiAnswer
 from tests.api.stand import Stand, kind
 from tests.cli.running import postroad
-from tests.ways.authority import Authority
-from tests.ways.servers import TokenServer, serving
 from tests.webhook.conftest import LOCAL
+from tests.webhook_requests.authority import Authority
+from tests.webhook_requests.servers import TokenServer, serving
 
 HOOK = "http://127.0.0.1:9/hook"
 TLS_HOOK = "https://127.0.0.1:9/hook"

@@ -10,8 +10,8 @@ import pytest
 from postroad import Postroad
 from postroad.config import Settings
 from tests.cli.running import data, postroad
-from tests.ways.authority import Authority
 from tests.webhook.conftest import LOCAL, Receiver
+from tests.webhook_requests.authority import Authority
 
 DSN = "sqlite:///road.db"
 HOOK = "https://1.1.1.1/hook"

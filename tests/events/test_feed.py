@@ -13,7 +13,8 @@ from standardwebhooks import Webhook
 from postroad import Postroad
 from postroad.errors import BadInput, Conflict, Overloaded, UnknownEndpoint
 from postroad.model.states import DeadReason, State
-from postroad.verbs import endpoint_feed
+from postroad.stores.endpoint_life import EndpointLifeTables
+from postroad.verbs import endpoint_feed, waits
 from postroad.verbs.endpoint_feed import FeedPage
 from tests.api.stand import Stand
 from tests.cli.running import data, postroad
@@ -162,6 +163,23 @@ async def test_a_large_feed_comes_in_pieces(
         assert not road.store.bell.readers  # of a read that was refused nothing is left
 
 
+async def test_readers_of_one_tenant_leave_room_for_others(
+    road: Postroad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waits, "WAITS_MAX", 4)
+    feeds = [(await road.endpoints.create(pull=True)).id for _ in range(3)]
+    other = (await road.endpoints.create(pull=True, tenant="other")).id
+    reading = [asyncio.create_task(road.endpoints.feed(one, wait=40)) for one in feeds[:2]]
+    while len(road.store.bell.readers) < 2:
+        await asyncio.sleep(0.01)
+    with pytest.raises(Overloaded, match="too many reads of feeds"):
+        await road.endpoints.feed(feeds[2])
+    assert not (await road.endpoints.feed(other, tenant="other")).messages
+    await road.publish("order.paid", 1)
+    assert [len((await one).messages) for one in reading] == [1, 1]
+    assert len((await road.endpoints.feed(feeds[2])).messages) == 1
+
+
 async def test_bad_input_is_refused_by_name(road: Postroad) -> None:
     made = await road.endpoints.create(pull=True)
     called = await road.endpoints.create(URL)
@@ -246,6 +264,31 @@ def test_what_nobody_reads_is_bounded_by_number_and_age() -> None:
         assert reasons == {DeadReason.excess_held: 2, DeadReason.expired_held: 3}
 
     simulate(21, story)
+
+
+def test_feeds_are_counted_once_an_hour_whatever_else_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks, excess = Counter[int](), EndpointLifeTables.endpoint_excess
+
+    async def counted(self: EndpointLifeTables, queue: int, *more: int) -> list[tuple[int, bool]]:
+        looks[queue] += 1
+        return await excess(self, queue, *more)
+
+    async def story(world: World) -> None:
+        for _ in range(3):
+            await world.client.endpoints.create(pull=True)
+        broken = await world.client.endpoints.create("https://1.1.1.1/x")
+        await world.client.endpoints.disable(broken.id)
+        world.start("one"), world.start("two")
+        await asyncio.sleep(4.5 * 3_600)
+
+    monkeypatch.setattr(EndpointLifeTables, "endpoint_excess", counted)
+    simulate(22, story)
+    *feeds, broken = [looks[queue] for queue in sorted(looks)]
+    assert broken > 2 * 4.5 * 11  # every five minutes
+    assert len(feeds) == 3
+    assert all(2 * 4 <= count <= 2 * 5 for count in feeds)
 
 
 async def test_a_consumer_that_is_killed_before_its_ack_loses_nothing(

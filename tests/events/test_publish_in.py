@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from postroad import Postroad
+from postroad.model.endpoint import OPERATOR
 from postroad.model.errors import BadInput, Conflict, UnknownEventType
 from tests.postgres.drivers import DRIVERS, on_asyncpg
 from tests.webhook.conftest import Receiver
@@ -130,3 +131,10 @@ async def test_every_driver_publishes(
         assert events[0].id == receipt.id
         road.stop()
         await running
+
+
+async def test_nobody_publishes_to_the_operator(road: Postroad) -> None:
+    with pytest.raises(BadInput, match="operational"):
+        async with transaction(road) as connection:
+            await road.publish_in(connection, "endpoint.failing", {}, tenant=OPERATOR)
+    assert not (await road.events.list(tenant=OPERATOR)).events

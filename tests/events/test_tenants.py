@@ -1,9 +1,9 @@
 """Two tenants with swapped ids: every route of the description, asked by one with the ids of the other."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -12,6 +12,7 @@ from postroad import Send
 from postroad.api.request import Request
 from postroad.config import Settings
 from postroad.model.credential import CredentialSpec
+from postroad.verbs.endpoint_stats import EndpointStats
 from tests.api.stand import Stand
 from tests.webhook.conftest import LOCAL
 
@@ -21,6 +22,18 @@ HIDDEN = "acmes-secret"
 """In what only the one tenant has written."""
 URL = f"http://127.0.0.1:9/{MARK}"
 OWN = {"/v1/event-types/{name}": "event types are the road's, for every tenant"}
+NAMES = (MARK, "1", "acme", "order.paid")
+"""What both tenants may call something."""
+SECRET = "secret:"
+"""Before what nobody is shown again."""
+CHANGES = (
+    ("/v1/replays/{id}/resume", "post"),
+    ("/v1/replays/{id}/pause", "post"),
+    ("/v1/endpoints/{id}/rotate", "post"),
+    ("/v1/endpoints/{id}", "patch"),
+    ("/v1/endpoints/{id}", "delete"),
+)
+"""What the one tenant would notice, were the guard away."""
 ERASES = ("/v1/privacy:erase", "/v1/logout")
 """Asked last: they take the asker's own token away."""
 
@@ -49,7 +62,18 @@ async def _move_in(stand: Stand) -> dict[str, str]:
     link = await road.portal.link("acme")
     batch = await road.batch([Send("good", HIDDEN, tenant="acme", delay=3_600)])
     await road.timetables.create(MARK, "good", HIDDEN, every=3_600, tenant="acme")
+    hidden = (
+        made.secret,
+        read.secret,
+        late.secret,
+        token.secret,
+        session.secret,
+        "s" * 32,
+        link.path,
+    )
+    assert all(hidden), hidden
     return {
+        **{f"secret {n}": SECRET + each for n, each in enumerate(hidden)},
         "/v1/batches": batch.id,
         "/v1/timetables": MARK,
         "/v1/endpoints": made.id,
@@ -77,8 +101,7 @@ async def _move_in(stand: Stand) -> dict[str, str]:
 
 def _filled(path: str, ids: dict[str, str]) -> str:
     group = path if path in ids else "/".join(path.split("/")[:3]).partition(":")[0]
-    parts = ["1" if part == "{n}" else part for part in path.split("/")]
-    return "/".join(ids[group] if part.startswith("{") else part for part in parts)
+    return re.sub(r"\{[^}]*\}", ids.get(group, MARK), path.replace("{n}", "1"))
 
 
 def _theirs(example: Any, ids: dict[str, str]) -> Any:
@@ -91,7 +114,27 @@ def _theirs(example: Any, ids: dict[str, str]) -> Any:
 async def _stored(stand: Stand) -> list[str]:
     pieces = [piece async for piece in stand.road.privacy.export(tenant="acme")]
     lines = [msgspec.json.decode(line) for line in b"".join(pieces).splitlines()]
-    return [json.dumps(line) for line in lines if line["kind"] not in ("audit", "about")]
+    road, tenant = stand.road, "acme"
+    made = (await road.endpoints.list(tenant=tenant)).endpoints
+    facts: list[Any] = [
+        await road.replays.list(tenant=tenant),
+        made,  # among them how many secrets sign, and until when
+        [
+            (one.total.tries, one.waiting, one.died)
+            for one in [await _stats(stand, e.id) for e in made]
+        ],
+        await road.sessions.list(tenant=tenant),
+        await road.portal.list(tenant=tenant),
+        await road.tokens.list(tenant=tenant),
+        await road.batches.list(tenant=tenant),
+        [(each.queue, each.paused) for each in (await road.inspect.queues(tenant=tenant)).queues],
+    ]
+    told = [json.dumps(line) for line in lines if line["kind"] not in ("audit", "about")]
+    return told + [msgspec.json.encode(each).decode() for each in facts]
+
+
+async def _stats(stand: Stand, number: str) -> EndpointStats:
+    return await stand.road.endpoints.stats(number, tenant="acme")
 
 
 async def _got(stand: Stand, path: str, token: str) -> str:
@@ -109,7 +152,7 @@ async def _routes(stand: Stand) -> list[tuple[str, str, Any]]:
     return sorted(found, key=lambda one: one[0] in ERASES)
 
 
-def _asked(operation: Any, ids: dict[str, str]) -> list[str]:
+def _asked(operation: Any, ids: dict[str, str]) -> list[dict[str, str]]:
     """Queries with the other tenant's names: none, and each that a route takes, by itself."""
     names = {
         **dict.fromkeys(("queue", "url", "prefix", "recipient"), URL),
@@ -120,29 +163,37 @@ def _asked(operation: Any, ids: dict[str, str]) -> list[str]:
         "batch": ids["/v1/batches"],
     }
     takes = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
-    return ["", *(f"?{urlencode({one: names[one]})}" for one in takes if one in names)]
+    return [{}, *({one: names[one]} for one in takes if one in names)]
 
 
 async def _breach(
     stand: Stand, route: tuple[str, str, Any], ids: dict[str, str], secret: str
 ) -> str:
-    """What the other tenant sees of the one by a route, with all its ids: "" is nothing."""
+    """What the other tenant sees or reaches of the one by a route, with all its ids: "" is nothing."""
     found = [await _seen(stand, route, query, ids, secret) for query in _asked(route[2], ids)]
     return next(filter(None, found), "")
 
 
 async def _seen(
-    stand: Stand, route: tuple[str, str, Any], query: str, ids: dict[str, str], secret: str
+    stand: Stand,
+    route: tuple[str, str, Any],
+    query: dict[str, str],
+    ids: dict[str, str],
+    secret: str,
 ) -> str:
     path, method, operation = route
     content = operation.get("requestBody", {}).get("content", {}).get("application/json")
     data = _theirs(content["example"], ids) if content and "example" in content else None
-    said = await stand.say(method.upper(), _filled(path, ids) + query, data, token=secret)
-    if method != "get" or said.status >= 300:
-        return ""
+    where = _filled(path, ids)
+    said = await stand.say(method.upper(), where, data, token=secret, query=query)
+    own = [each for each in ids.values() if each not in NAMES and not each.startswith(SECRET)]
+    if said.status < 400 and not {*own, "acme"}.isdisjoint(re.split("[/:]", where)):
+        return f"status {said.status}"
     seen = said.content.decode(errors="replace")
-    own = [each for each in ids.values() if each not in (MARK, "1", "acme", "order.paid")]
-    return next((mark for mark in (HIDDEN, *own) if mark in seen), "")
+    secrets = [each.removeprefix(SECRET) for each in ids.values() if each.startswith(SECRET)]
+    # An error repeats the id that was asked for.
+    marks = (HIDDEN, *secrets, *(own if said.status < 300 else ()))
+    return next((mark for mark in marks if mark in seen), "")
 
 
 async def test_no_route_shows_or_changes_what_is_another_tenants(tmp_path: Path) -> None:
@@ -176,6 +227,12 @@ async def test_without_the_guard_the_other_tenant_sees_them(
         ids = await _move_in(stand)
         secret = (await stand.road.tokens.make("other", tenant="other", role="tenant")).secret
         monkeypatch.setattr(Request, "tenant", property(lambda _request: "acme"))
-        routes = [route for route in await _routes(stand) if route[1] == "get"]
+        every = await _routes(stand)
+        routes = [route for route in every if route[1] == "get"]
         seen = {route[0] for route in routes if await _breach(stand, route, ids, secret)}
         assert {"/v1/endpoints", "/v1/endpoints/{id}", "/v1/events", "/v1/messages"} <= seen
+        for path, method in CHANGES:
+            (route,) = [each for each in every if each[:2] == (path, method)]
+            before = await _stored(stand)
+            assert await _breach(stand, route, ids, secret), (path, method)
+            assert await _stored(stand) != before, (path, method)

@@ -11,10 +11,13 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.servers import free_port
+from tests.servers.postgres import PrivatePostgres
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 60.0
@@ -24,20 +27,21 @@ SERVERS = {
     "flask_shop": ("-m", "flask", "--app", "main", "run", "--port"),
     "django_shop": (str(EXAMPLES / "django_shop" / "manage.py"), "runserver", "--noreload"),
 }
+ORDERS = ("-m", "uvicorn", "main:app", "--port")
 DEBUG = ("-m", "flask", "--app", "main", "run", "--debug", "--port")
 DJANGO_WORKER = (str(EXAMPLES / "django_shop" / "manage.py"), "postroad", "worker")
 
 
 def test_every_example_is_run_here() -> None:
     folders = {each.name for each in EXAMPLES.iterdir() if each.is_dir()}
-    assert folders - {"__pycache__"} == set(SERVERS)
+    assert folders - {"__pycache__"} == {*SERVERS, "starlette_orders"}
 
 
 @contextmanager
-def served(name: str, folder: Path, server: tuple[str, ...] = ()) -> Iterator[str]:
+def served(name: str, folder: Path, server: tuple[str, ...] = (), **more: str) -> Iterator[str]:
     """An example's address; its server has to end well."""
     port = free_port()
-    environ = {**os.environ, "PYTHONPATH": str(EXAMPLES / name)}
+    environ = {**os.environ, "PYTHONPATH": str(EXAMPLES / name), **more}
     log = folder / "log"
     with log.open("w") as file:
         words = (sys.executable, *(server or SERVERS[name]), str(port))
@@ -60,9 +64,13 @@ def served(name: str, folder: Path, server: tuple[str, ...] = ()) -> Iterator[st
             process.wait(WAIT_S)
 
 
+def got(url: str) -> Any:
+    with urllib.request.urlopen(url) as answer:
+        return json.load(answer)
+
+
 def seen(url: str) -> list[str]:
-    with urllib.request.urlopen(f"{url}/seen") as answer:
-        found: list[str] = json.load(answer)
+    found: list[str] = got(f"{url}/seen")
     return found
 
 
@@ -92,6 +100,20 @@ def test_flask_serves_with_its_reloader(tmp_path: Path) -> None:
         asked = urllib.request.Request(f"{url}/sign-up?name=Ann", method="POST")
         with urllib.request.urlopen(asked) as answer:
             assert answer.status == 201
+
+
+def test_an_order_and_its_job_are_stored_together_or_not_at_all(
+    server: PrivatePostgres, tmp_path: Path
+) -> None:
+    dsn = server.create_database()
+    with served("starlette_orders", tmp_path, ORDERS, ORDERS=dsn) as url:
+        for item, status in (("cup?price=3", 201), ("pot", 500), ("jar?price=5", 201)):
+            assert httpx.post(f"{url}/orders/{item}", timeout=WAIT_S).status_code == status
+        end, wanted = time.monotonic() + WAIT_S, ["cup", "jar"]
+        while (shown := got(f"{url}/orders"))["confirmed"] != wanted:
+            assert time.monotonic() < end, shown
+            time.sleep(0.05)
+        assert shown["orders"] == wanted
 
 
 @pytest.mark.parametrize("name", sorted(SERVERS))

@@ -8,7 +8,7 @@ from tests.api.stand import Stand
 from tests.reference.test_capabilities import routes
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guide"
-BLOCK = re.compile(r"^```\n((?:GET|POST|DELETE) .*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```text\n((?:GET|POST|DELETE) .*?)^```$", re.MULTILINE | re.DOTALL)
 ASKED = re.compile(r"^(GET|POST|DELETE) (\S+)\n(.*?)→ (\d+)$", re.MULTILINE | re.DOTALL)
 
 

@@ -63,7 +63,7 @@ def test_the_conversation_goes_as_the_guide_shows(tmp_path: Path) -> None:
 
 def test_the_python_examples_print_what_the_guide_shows(tmp_path: Path) -> None:
     talk, deliver = blocks("python")
-    (shown,) = blocks("text")
+    _drawing, shown = blocks("text")
     names: dict[str, Any] = {}
     exec(talk, names)
     exec(deliver.replace("sqlite:///road.db", f"sqlite:///{tmp_path}/road.db"), names)

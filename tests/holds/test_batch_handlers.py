@@ -10,7 +10,7 @@ from postroad.errors import BadInput
 from postroad.ports.clock import SystemClock
 from postroad.transports.gathering import Gatherer
 from postroad.transports.job import Job, plain
-from tests.doors.answers import MESSAGE
+from tests.foreign_input.answers import MESSAGE
 
 
 async def test_messages_of_all_lanes_are_gathered(road: Postroad) -> None:

@@ -177,6 +177,39 @@ def test_few_classes_share_a_name_and_those_are_listed() -> None:
     assert len(SHARED_NAMES) <= SHARED_NAMES_MAX
 
 
+RETIRED = {
+    "(Http|Window|Open)?Line": "a connection, a queue or an entry",
+    "Ears?": "SignalTrap or NotifyListener",
+    "Why|Looking": "Explainer, Inspection",
+    "(Relay|Direct|Hub)?Way": "a route or a connection",
+    "Doors?": "what it holds, or where it leads",
+    "Room": "capacity",
+    "Bulk|Crew|Kit|Spot|Stack|Shifter|Stamp|Book": "what it does or holds",
+}
+"""Names of classes that say something only to us, as patterns, with what to write instead."""
+
+
+def retired_names(folder: Path) -> list[str]:
+    """Classes that have such a name."""
+    with tidy.trees_kept():
+        return [
+            f"{module}: {node.name}: write {better}"
+            for module, tree in tidy.modules(folder)
+            for node in tidy.classes(tree)
+            for name, better in RETIRED.items()
+            if re.fullmatch(name, node.name.lstrip("_"))
+        ]
+
+
+def test_no_class_has_a_private_name() -> None:
+    assert retired_names(ROOT / "src" / "postroad") == []
+
+
+def test_a_private_name_is_found(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("class _Line:\n    pass\n\nclass TextLine:\n    pass\n")
+    assert retired_names(tmp_path) == ["one.py: _Line: write a connection, a queue or an entry"]
+
+
 def test_a_shared_name_is_found(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text("class Line:\n    pass\n")

@@ -45,7 +45,6 @@ HEARD = {
     "transports/webhook/event_bodies.py create_task": HANDED,
     "transports/webhook/tokens.py create_task": HANDED,
     "transports/webhook/transforms.py create_task": HANDED,
-    "transports/webhook/transforms.py ThreadPoolExecutor": HANDED,
     "transports/webhook/resolving.py ThreadPoolExecutor": HANDED,
 }
 ELSEWHERE = ("demo", "testing")

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def in_thread(message: Message[str]) -> None:
         time.sleep(0.02)
     (folder / f"{message.body}.stopped").touch()
     raise InterruptedError
+
+
+@road.handler("process", timeout=120, process=True, concurrency=32)
+def in_process(message: Message[str]) -> None:
+    (folder / f"{message.body}.began").touch()
+    try:
+        threading.Event().wait(100)
+    finally:
+        (folder / f"{message.body}.stopped").touch()
+    (folder / f"{message.body}.done").touch()
 
 
 async def main() -> None:

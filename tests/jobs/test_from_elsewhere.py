@@ -11,9 +11,9 @@ import pytest
 from click.testing import Result
 
 from postroad import Message, Postroad, Reject
-from postroad.api import waits
 from postroad.errors import Forbidden, JobFailed, ResultTimeout, UnknownMessage
 from postroad.remote.api_request import ApiAnswer
+from postroad.verbs import waits
 from tests.api.served import Served
 from tests.api.stand import Stand
 from tests.cli.running import PROGRAM, postroad
@@ -150,7 +150,7 @@ def test_results_are_shown_only_with_the_scope_for_bodies(tmp_path: Path, within
 def test_only_so_many_requests_wait_for_results(
     tmp_path: Path, within: Within, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waits, "WAITS_MAX", 1)
+    monkeypatch.setattr(waits, "WAITS_MAX", 2)
 
     async def story() -> None:
         async with Stand(tmp_path) as stand:

@@ -47,6 +47,7 @@ def test_a_result_is_awaited_by_its_receipt(
 ) -> None:
     """Rung for: whoever waits would look again by himself only after an hour."""
     monkeypatch.setattr(ending, "LOOK_S", 3600.0)
+    monkeypatch.setattr(ending, "SOON_S", 3600.0)
     road, asking = Postroad(dsn), Postroad(dsn) if "postgres" in dsn else None
 
     @road.handler("square", result_ttl=60)

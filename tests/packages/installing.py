@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,23 @@ from scripts import release
 from tests.servers import free_port
 
 WAIT_S = 120.0
+SEEDED = ("pip", "setuptools")
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*==[^ \\]+)", re.MULTILINE)
-INSTALL = re.compile(r"^ *(pip install '?postroad(?:\[\w+\])?'?)(?: |$)", re.MULTILINE)
+INSTALL = re.compile(r"^ *(pip install '?\.(?:\[\w+\])?'?)(?: |$)", re.MULTILINE)
 PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SIZES = """
+import json
+from importlib.metadata import distributions
+
+def sizes(left_out):
+    names = {each.metadata["Name"]: each.files for each in distributions()}
+    return {
+        name: sum(file.locate().stat().st_size for file in files if file.locate().is_file())
+        for name, files in names.items()
+        if name not in left_out
+    }
+
+"""
 TASKS = """
 from postroad import Postroad
 
@@ -66,9 +81,22 @@ class Stranger:
     def installs(self, line: str) -> None:
         self.types("sh", "-c", f"{line} --quiet")
 
+    def gets_checkout(self, dist: Path) -> Path:
+        """What a clone has, from the sdist; answers with its folder."""
+        with tarfile.open(next(dist.glob("postroad-*.tar.gz"))) as archive:
+            archive.extractall(self.folder, filter="data")
+        return next(self.folder.glob("postroad-*"))
+
     def has(self, module: str) -> bool:
         code = f"import importlib.util as u; print(u.find_spec({module!r}) is not None)"
         return self.types("python", "-c", code).strip() == "True"
+
+    def installed_bytes(self) -> dict[str, int]:
+        """The size of each distribution that was installed: its files, also those that pip
+        compiled. What every environment comes with does not count."""
+        code = f"{SIZES}print(json.dumps(sizes({SEEDED})))"
+        said: dict[str, int] = json.loads(self.types("python", "-c", code))
+        return said
 
     @contextmanager
     def runs(self, *words: str) -> Iterator[str]:
@@ -100,12 +128,12 @@ def readme_install() -> str:
     return str(line)
 
 
-def first_job(stranger: Stranger) -> tuple[str, float]:
+def first_job(stranger: Stranger, dist: Path) -> tuple[str, float]:
     """Type what README says, from nothing to the first job; answers with what it printed, and how
     long all of it took."""
     start_s = time.monotonic()
     stranger.make_environment()
-    stranger.installs(readme_install())
+    stranger.installs(f"cd {stranger.gets_checkout(dist)} && {readme_install()}")
     program = PROGRAM.findall((release.ROOT / "README.md").read_text())[0]
     (stranger.folder / "first.py").write_text(program)
     return stranger.types("python", "first.py"), time.monotonic() - start_s

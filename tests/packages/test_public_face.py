@@ -9,7 +9,7 @@ def test_nothing_that_was_public_is_gone() -> None:
     assert gone(baseline(), public_face()) == []
 
 
-def test_a_name_a_parameter_a_route_or_a_label_that_is_removed_is_told() -> None:
+def test_a_name_a_parameter_a_route_a_field_or_a_label_that_is_removed_is_told() -> None:
     now = set(public_face())
     for line in (
         "python postroad.Reject",
@@ -18,9 +18,14 @@ def test_a_name_a_parameter_a_route_or_a_label_that_is_removed_is_told() -> None
         "python postroad.errors.BadInput",
         "http POST /v1/messages",
         "http problem urn:postroad:problem:bad-input",
+        "http field MessageView.state",
+        "http GET /v1/messages ?limit",
+        "http GET /v1/messages/{id} 200 MessageView",
         "command postroad send --key",
+        "command exit 2 BadInput",
+        "command postroad store restored --json RestoredTotals.due",
         "metric postroad_messages state",
-        "setting limits.window",
+        "setting limits.drain_s",
         "table arrival.body",
     ):
         assert line in now

@@ -1,22 +1,30 @@
 """`make release`: wheel, sdist, JavaScript package, bill of materials, OpenAPI file, sums; the same
 bytes each time."""
 
+import asyncio
 import hashlib
 import json
+import os
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from email import message_from_bytes
 from email.message import Message
 from pathlib import Path
+from typing import Any
 
+import cyclonedx.schema
+import jsonschema_rs
 import pytest
 from trove_classifiers import classifiers
 
 from scripts import release
 from scripts.sbom import bill, pins, shipped
-from tests.ways.node import programs
+from tests.api.stand import Stand
+from tests.packages.copies import committed, git
+from tests.webhook_requests.node import programs
 
 EPOCH = 1_700_000_000
 
@@ -49,6 +57,27 @@ def test_two_builds_are_the_same_bytes(dist: Path, tmp_path: Path) -> None:
     assert {f.name: f.read_bytes() for f in again} == {
         f.name: f.read_bytes() for f in dist.iterdir()
     }
+
+
+@pytest.mark.wide
+def test_an_archive_of_the_commit_gives_the_same_bytes_elsewhere(
+    dist: Path, tmp_path: Path
+) -> None:
+    """In another folder, where others may read nothing and clocks show another time, without git."""
+    archive = git(committed(tmp_path / "copy"), "archive", "HEAD")
+    place = tmp_path / "elsewhere"
+    place.mkdir(mode=0o700)
+    environ = {
+        **os.environ, "TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "7",
+        "SOURCE_DATE_EPOCH": str(EPOCH), "PYTHONPATH": str(place / "src"),
+    }  # fmt: skip
+    line = f"umask 077 && tar -x && '{sys.executable}' scripts/release.py"
+    subprocess.run(("sh", "-c", line), cwd=place, env=environ, input=archive, check=True)
+    made = {file.name: file.read_bytes() for file in (place / "dist").iterdir()}
+    assert {
+        name for name, content in made.items() if content != (dist / name).read_bytes()
+    } == set()
+    assert made.keys() == {file.name for file in dist.iterdir()}
 
 
 def test_the_sums_are_those_of_the_files(dist: Path) -> None:
@@ -122,11 +151,29 @@ def test_the_pages_on_package_indexes_have_no_link_that_leads_nowhere_there(dist
         assert readme is not None
         other = readme.read().decode()
     assert (page[:11], other[:10]) == ("# Postroad\n", "# Postroad")
-    source = release.project()["urls"]["Source"]
-    for text, link in ((page, "docs/img/overview.png"), (other, "docs/guide/http.md")):
-        links = re.findall(r"\]\(([^)\s]+)\)", text)
-        assert f"{source}{link}" in links
-        assert [each for each in links if "://" not in each and not each.startswith("#")] == []
+    for text in (page, other):
+        links = re.findall(r"\]\(([^)\s]+)\)|\bsrc=\"([^\"]+)", text)
+        here = [each for pair in links for each in pair if each and "://" not in each]
+        assert [each for each in here if not each.startswith("#")] == []
+
+
+def test_the_pages_on_package_indexes_show_pictures_and_the_files_of_their_release(
+    dist: Path,
+) -> None:
+    """The page around a picture is no picture, and tomorrow's file is not what this release does."""
+    page = str(metadata(dist).get_payload())
+    version = release.project()["version"]
+    place = release.pyproject()["tool"]["postroad"]["index-page"]
+    assert all("v{version}/{path}" in address for address in place.values())
+    assert place["picture"] != place["file"]
+    picture = place["picture"].format(version=version, path="docs/img/overview.png")
+    assert f"]({picture})" in page
+    assert f"]({place['file'].format(version=version, path='docs/promises.md')})" in page
+    with tarfile.open(only(dist, "postroad-js-*.tgz")) as package:
+        other = package.extractfile("package/README.md")
+        assert other is not None
+        guide = place["file"].format(version=version, path="docs/guide/http.md")
+        assert f"]({guide})" in other.read().decode()
 
 
 def test_the_bill_of_materials_is_what_the_lock_brings_to_users(dist: Path) -> None:
@@ -165,10 +212,33 @@ def test_a_library_that_only_a_library_needs_is_found() -> None:
     assert made["serialNumber"] != bill(lock.replace("==2", "==3"), "9", {"a"}, 0)["serialNumber"]
 
 
-def test_the_openapi_file_is_the_one_that_a_server_answers_with(dist: Path) -> None:
+def test_the_openapi_file_is_the_one_that_a_server_answers_with(dist: Path, tmp_path: Path) -> None:
+    async def answered() -> Any:
+        async with Stand(tmp_path) as stand:
+            return (await stand.say("GET", "/v1/openapi.json", token="")).json()
+
     found = json.loads(only(dist, "*.openapi.json").read_text())
-    assert found["openapi"].startswith("3.")
     assert "/v1/messages" in found["paths"]
+    assert found == asyncio.run(answered())
+
+
+def faults_in(made: Any) -> list[str]:
+    """What the schema of CycloneDX 1.6 says against a bill of materials."""
+    place = Path(str(cyclonedx.schema.__file__)).parent / "_res"
+    names = [f"{name}.SNAPSHOT.schema.json" for name in ("bom-1.6", "spdx", "jsf-0.82")]
+    schemas = {name: json.loads((place / name).read_text()) for name in names}
+    resources = [(f"http://cyclonedx.org/schema/{name}", each) for name, each in schemas.items()]
+    registry = jsonschema_rs.Registry(resources)
+    checker = jsonschema_rs.validator_for(schemas[names[0]], registry=registry)
+    return [each.message for each in checker.iter_errors(made)]
+
+
+def test_the_bill_of_materials_is_one_by_the_schema_of_cyclonedx(dist: Path) -> None:
+    found = json.loads(only(dist, "*.cdx.json").read_text())
+    assert faults_in(found) == []
+    found["components"][0]["type"] = "a part"
+    del found["components"][1]["name"]
+    assert len(faults_in(found)) == 2
 
 
 def test_the_javascript_package_is_installed_from_its_file_and_used(
@@ -212,11 +282,16 @@ def test_what_stands_in_the_way_of_publishing_is_said(monkeypatch: pytest.Monkey
     monkeypatch.setattr(release, "git", lambda *_words: " M README.md")
     monkeypatch.setattr(release, "public_face", list)
     urls = {"Homepage": "https://postroad.example/"}
-    monkeypatch.setattr(release, "project", lambda: {"version": "99.0", "urls": urls})
+    about = {
+        "project": {"version": "99.0", "urls": urls},
+        "tool": {"postroad": {"index-page": {"picture": "https://postroad.example/raw/{path}"}}},
+    }
+    monkeypatch.setattr(release, "pyproject", lambda: about)
     found = release.obstacles()
-    assert found[:3] == [
+    assert found[:4] == [
         "there are changes that are not committed",
         "CHANGELOG.md has no section [99.0]",
         "[project.urls] in pyproject.toml are placeholders",
+        "[tool.postroad.index-page] in pyproject.toml has placeholders",
     ]
     assert "http POST /v1/messages was public, and is gone" in found

@@ -57,6 +57,14 @@ def work(message: Message[Note]) -> None:
             pass
 
 
+def runs(pid: int) -> bool:
+    """Whether a process has not ended; one that nobody has waited for has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):  # before, or while it is read
+        return False
+
+
 def deaf(message: Message[Note]) -> None:
     """Never end, whatever is raised in it."""
     note(message, "deaf")
@@ -65,6 +73,25 @@ def deaf(message: Message[Note]) -> None:
             time.sleep(60)
         except BaseException:  # noqa: BLE001 - it is deaf
             continue
+
+
+def stopped(message: Message[Note]) -> None:
+    """Be stopped as the message says, or tell whether another one still runs."""
+    match message.body.do:
+        case "deaf":
+            deaf(message)
+        case "stubborn":
+            note(message)
+            try:
+                threading.Event().wait(60)
+            except SystemExit:
+                note(message, "done all the same")
+        case "alone":
+            lines = Path(message.body.file).read_text().splitlines()
+            pids = {int(line.split()[0]) for line in lines} - {os.getpid()}
+            note(message, "beside" if any(map(runs, pids)) else "alone")
+        case _:
+            work(message)
 
 
 def copying(message: Message[Note]) -> None:

@@ -45,7 +45,7 @@ class Tree:
 
     def pids(self) -> dict[int, int]:
         """The processes that work, by their numbers."""
-        found = re.findall(r'event="a process works" number=(\d+) pid=(\d+)', self.log)
+        found = re.findall(r'event="worker process is ready" number=(\d+) pid=(\d+)', self.log)
         return {int(number): int(pid) for number, pid in found}
 
     def url(self) -> str:

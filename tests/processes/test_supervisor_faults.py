@@ -2,7 +2,10 @@
 
 import asyncio
 import io
+import os
 import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +28,22 @@ line = socket.socket(fileno=int(fd))
 line.sendall(b'{{"kind": "started"}}\\n')
 while number != "0" or not Path(sys.argv[1]).exists():
     time.sleep(0.05)
+if os.path.exists("forks") and not os.fork():  # the copy keeps the line open
+    while Path("forks").exists():
+        time.sleep(0.05)
+    os._exit(0)
 line.sendall(b'{{"kind": "sum"}}\\n')
 sys.exit(5)
+"""
+COPIES = """
+import os, sys, time
+from postroad.cli.supervised import SupervisedProcess
+above = SupervisedProcess.found()
+os.system(f"(while [ -e {sys.argv[1]} ]; do sleep 0.05; done) &")  # it hands open files on
+if not os.fork():
+    while os.path.exists(sys.argv[1]):
+        time.sleep(0.05)
+    os._exit(0)
 """
 
 
@@ -77,7 +94,9 @@ def test_a_process_that_cannot_be_started_is_tried_again(
         return await start(*words, **options)
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", second_fails)
-    _ = supervise(log, tmp_path / "go", lambda: until(log, "a process works", 2))  # 0 is below
+    _ = supervise(
+        log, tmp_path / "go", lambda: until(log, "worker process is ready", 2)
+    )  # 0 is below
     assert "could not be started" in log.getvalue()
 
 
@@ -87,15 +106,53 @@ def test_the_end_of_a_process_is_heard_while_its_sum_waits_for_a_silent_one(
     monkeypatch.setattr(supervisor, "COUNT_S", 3600.0)
 
     async def story() -> None:
-        await until(log, "a process works", 2)
+        await until(log, "worker process is ready", 2)
         (tmp_path / "go").touch()
         await until(log, 'a process ended" number=0 code=5')
 
     _ = supervise(log, tmp_path / "go", story)  # it is that of the first one
 
 
+def test_one_whose_copy_lives_on_is_started_anew_and_does_not_hold_up_the_stop(
+    log: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has the line to the supervisor as well."""
+    monkeypatch.chdir(tmp_path)
+    forks = tmp_path / "forks"
+    forks.touch()
+
+    async def story() -> None:
+        await until(log, "worker process is ready", 2)
+        (tmp_path / "go").touch()
+        await until(log, 'a process ended" number=0 code=5')
+        await until(log, 'worker process is ready" number=0', 2)
+
+    try:
+        _ = supervise(log, tmp_path / "go", story)  # it is that of the first one
+    finally:
+        forks.unlink()
+
+
+def test_the_line_ends_with_its_process_also_where_copies_and_programs_of_it_live_on(
+    tmp_path: Path,
+) -> None:
+    ours, theirs = socket.socketpair()
+    lives = tmp_path / "lives"
+    lives.touch()
+    with ours, theirs:
+        env = {**os.environ, VARIABLE: f"{theirs.fileno()}:1"}
+        command = (sys.executable, "-c", COPIES, str(lives))
+        try:
+            with subprocess.Popen(command, env=env, pass_fds=(theirs.fileno(),)):
+                theirs.close()
+                ours.settimeout(WAIT_S)
+                assert ours.recv(1) == b""
+        finally:
+            lives.unlink()
+
+
 def test_one_that_is_stopped_while_it_loads_does_not_make_the_stop_a_failure(
     log: io.StringIO, tmp_path: Path
 ) -> None:
     """It does not catch SIGTERM yet, and has nothing in hand."""
-    assert supervise(log, tmp_path / "go", lambda: until(log, "a process works")) == 0
+    assert supervise(log, tmp_path / "go", lambda: until(log, "worker process is ready")) == 0

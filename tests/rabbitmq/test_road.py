@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from postroad import Message, Postroad
+from postroad.model.endpoint import endpoint_id
 from postroad.model.entities import Policy
 from postroad.model.errors import NotOnRabbitMQ
 from postroad.model.ids import to_text
@@ -208,6 +209,8 @@ async def test_what_rabbitmq_cannot_do_is_refused_by_name(dsn: str, tmp_path: Pa
         refused = [
             road.send("resize", {}, key="k"),
             road.send("resize", {}, order_key="o"),
+            road.send("resize", {}, replace="k", delay=5),
+            road.send("resize", {}, unique_for=60),
             road.cancel(receipt.id),
             road.cancel_all("resize"),
             road.send_in(object(), "resize", {}),
@@ -216,6 +219,25 @@ async def test_what_rabbitmq_cannot_do_is_refused_by_name(dsn: str, tmp_path: Pa
             with pytest.raises(NotOnRabbitMQ) as said:
                 await wish
             assert "SQLite" in str(said.value)
+
+
+async def test_events_on_rabbitmq_are_refused_by_name(dsn: str, tmp_path: Path) -> None:
+    async with a_road(dsn, tmp_path) as road:
+        endpoint = endpoint_id(1)
+        for wish in (
+            road.endpoints.create("http://127.0.0.1:9/hook"),
+            road.endpoints.create(pull=True),
+            road.endpoints.feed(endpoint),
+            road.endpoints.list(),
+            road.publish("order.paid", {}),
+            road.publish_in(object(), "order.paid", {}),
+            road.events.list(),
+            road.event_types.set("order.paid"),
+            road.replays.start("missed", endpoint=endpoint),
+        ):
+            with pytest.raises(NotOnRabbitMQ) as said:
+                await wish
+            assert "PostgreSQL" in str(said.value)
 
 
 async def test_an_ordered_handler_is_refused_by_name(dsn: str, tmp_path: Path) -> None:

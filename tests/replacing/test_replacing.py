@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from postroad import Message, Postroad, Send
+from postroad import Message, Postroad, Send, sync
 from postroad.errors import BadInput, BadTime
 from postroad.testing.rehearsal import Rehearsal
+from tests.cli.running import postroad
 from tests.replacing.racing import race
 
 
@@ -154,3 +155,27 @@ def test_a_key_is_free_again_after_its_time(tmp_path: Path) -> None:
         assert road.send("note", 1, unique_for=60).id == first.id
         road.advance(2)
         assert road.send("note", 1, unique_for=60).id != first.id
+
+
+def test_the_command_and_the_blocking_face_replace(tmp_path: Path) -> None:
+    dsn, found = f"sqlite:///{tmp_path}/road.db", list[object]()
+    with sync.Postroad(dsn) as road:
+
+        @road.handler("note")
+        def note(message: Message) -> None:
+            found.append(message.body)
+
+        one = road.send("note", 1, replace="k", delay=600)
+        two = road.send("note", 2, replace="k", delay=600)
+        assert (one.earlier, two.earlier) == ("", "replaced")
+        assert road.send("note", 3, unique_for=600).id == road.send("note", 3, unique_for=600).id
+        words = ("--with", "replace=k", "--with", "at_most=60", "--dsn", dsn)
+        said = postroad("send", "note", "4", *words)
+        assert "is stored; the earlier one is cancelled" in said.stdout
+        said = postroad("send", "note", "5", *words)
+        assert "is stored; the earlier one has started, and is sent, too" in said.stdout
+        unique = ("send", "note", "6", "--with", "unique_for=600", "--dsn", dsn)
+        assert "is stored" in postroad(*unique).stdout
+        assert "was stored before, under the same key" in postroad(*unique).stdout
+        road.run(until_idle=True)
+    assert sorted(map(str, found)) == ["3", "4", "5", "6"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from postroad import Postroad
 from postroad.errors import RoadHeld
+from postroad.model.credential import CredentialSpec
+from postroad.model.mailbox import Post, digest
 from postroad.model.restoring import Restoration
 from tests.cli.running import WAIT_S, data, postroad, running, start
 from tests.servers.door import door_of
@@ -116,6 +119,52 @@ def test_what_would_be_sent_is_told_held_and_let_go(world: World) -> None:
 
     asyncio.run(released())
     assert sorted(map(str, seen)) == ["0", "2", "new"]
+
+
+def test_all_that_goes_on_is_counted_and_nothing_that_stands_still(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drafts, what is paused and what has ended send nothing after a restore."""
+    if world.dsn.startswith("postgresql"):  # a file has its keys beside it
+        monkeypatch.setenv("POSTROAD_KEYS", postroad("keys", "new", "k1").stdout.strip())
+    asyncio.run(fill(world.dsn))
+    asyncio.run(fill_with_all_else(world.dsn, tmp_path))
+    world.back_up()
+    told = data("store", "restored", "--dsn", world.restored)
+    assert told["totals"] == {
+        "due": 4, "later": 1, "recipients": 3, "letters": 2, "timetables": 1, "replays": 1,
+    }  # fmt: skip
+    said = postroad("store", "restored", "--dsn", world.restored).stdout
+    for what in (r"3 recipients", r"2 letters", r"timetables +1\b", r"replays +1\b"):
+        assert re.search(what, said), said
+
+
+async def fill_with_all_else(dsn: str, folder: Path) -> None:
+    """A campaign, letters, a timetable and a replay that go on, beside some that do not."""
+    hook = "https://shop.example/hook"
+    async with road_at(dsn, []) as road:
+        secret = "whsec_" + "c2VjcmV0IG9mIGEgdGVzdCB0aGF0IGlzIGxvbmc="
+        await road.credentials.put("main", CredentialSpec(""), secret, kind="webhook")
+        people = folder / "people.csv"
+        people.write_text("recipient\n" + "".join(f"{hook}/{n}\n" for n in range(3)))
+        for name in ("going", "draft"):
+            await road.campaigns.create(name, credential="main", template='{"a": 1}')
+            await road.campaigns.import_file(name, people)
+        await road.campaigns.start("going")
+        box = await road.mailboxes.create()
+        store: Any = road.store
+        await store.hub_lead()
+        post = Post(box.box, digest(box.sender_token), text=True, body=b"a letter")
+        await store.box_commit([post, post])
+        await store.hub_unlead()
+        for name in ("hourly", "paused"):
+            await road.timetables.create(name, "good", 1, every=3_600)
+        await road.timetables.pause("paused")
+        await road.endpoints.create(hook)
+        await road.publish("order.paid", 1)
+        late = await road.endpoints.create(f"{hook}?late")
+        await road.replays.start("missed", endpoint=late.id)
+        await road.replays.pause((await road.replays.start("missed", endpoint=late.id)).id)
 
 
 def test_without_the_hold_it_is_sent_again_and_that_is_told_once(

@@ -139,7 +139,7 @@ async def _real_p99_ms(dsn: str, trouble: str, size: int, count: int) -> float:
 
 
 def real_times(
-    trouble: str, size: int, pairs: int, make: Callable[[Path], str]
+    trouble: str, size: int, pairs: int, make: Callable[[Path], str], count: int = 250
 ) -> tuple[float, float]:
     """How many times later the p99 is beside the crowd than without it, and calm against calm: the
     geometric means over pairs of neighbouring parts, each on a new road."""
@@ -147,7 +147,7 @@ def real_times(
     for _ in range(pairs):
         with tempfile.TemporaryDirectory() as name:
             parts = [
-                asyncio.run(_real_p99_ms(make(Path(name) / str(n)), each, size, 250))
+                asyncio.run(_real_p99_ms(make(Path(name) / str(n)), each, size, count))
                 for n, each in enumerate(("", trouble, ""))
             ]
         first, beside, last = (max(1.0, part) for part in parts)

@@ -8,7 +8,7 @@ from postroad.engine import capacity, lane_claims
 from postroad.engine.busy_lanes import BusyLanes
 from postroad.model.limits import Limits
 from tests.road.crowding import real_wait_s, simulated_wait_s
-from tests.road.neighbours import BACKLOG, BROKEN, simulated_p99_ms
+from tests.road.neighbours import BACKLOG, BROKEN, real_times, simulated_p99_ms
 from tests.servers.postgres import PrivatePostgres
 
 LANES = 1_000
@@ -60,3 +60,11 @@ def test_one_tenants_messages_are_not_late_beside_another_in_trouble(
     assert simulated_p99_ms(trouble, size, limits=limits) <= max(1, 1.5 * calm_ms)
     monkeypatch.setattr(capacity, "share", lambda most, others: most - others)
     assert simulated_p99_ms(trouble, size, most_s=10, limits=limits) > 1_000
+
+
+@pytest.mark.wide  # the small twin of `make proof ITEM=neighbours`: ten seconds of waiting
+def test_a_messages_delay_beside_a_backlog_is_measured_really() -> None:
+    times, noise = real_times(BACKLOG, 500, 1, lambda path: f"sqlite:///{path}.db", count=20)
+    print(f"{times:.2f} times, calm over calm {noise:.2f}")  # noqa: T201 - a machine's noise is no bar
+    assert times > 0
+    assert noise > 0

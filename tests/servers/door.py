@@ -6,7 +6,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from postroad.cli.client import WindowLine
+from postroad.cli.client import WindowConnection
 from postroad.model.errors import StoreError
 
 
@@ -29,7 +29,7 @@ def asked(
     dsn: str, method: str, path: str, data: object = None, headers: dict[str, str] | None = None
 ) -> Any:
     """What the owner of a road's file answers at its window; a refusal fails the test, as it is told."""
-    line = WindowLine(dsn)
+    line = WindowConnection(dsn)
     try:
         given = {"content-type": "application/json", **(headers or {})}
         line.request(method, path, json.dumps(data), given)

@@ -9,6 +9,8 @@ from tests.house import papers
 
 ROOT = Path(__file__).parents[2]
 TIMES = re.compile(r"([\d.]+)(?: to ([\d.]+))? times [^()]+\(`(?:make bench NAME=)?([\w-]+)`\)")
+SHARE = re.compile(r"([\d.]+) % [^()]+\(`(?:make bench NAME=)?([\w-]+)`\)")
+BENCH = re.compile(r"\(`(?:make bench NAME=)?([\w-]+)`\)")
 NAMED = re.compile(r"`(?:make bench NAME=)?([\w-]+)`")
 
 
@@ -59,6 +61,37 @@ def test_the_readmes_ratios_are_those_of_the_benchmarks_that_it_names() -> None:
     names = {bench for _low, _high, bench in TIMES.findall(" ".join(readme.split()))}
     assert len(names) == 5
     assert [name for name in names if not papers.has_item(ROOT / "bench", name)] == []
+
+
+def unmeasured(readme: str, benchmarks: str, kept: set[str]) -> list[str]:
+    """Benchmarks of README without a kept result or a row of figures, and shares that no row has."""
+    text = " ".join(readme.split())
+    shares = {f"{bench}: {share} %" for share, bench in SHARE.findall(text)}
+    rows = dict.fromkeys(reached(benchmarks), "")
+    bench = ""
+    for line in benchmarks.splitlines():
+        if line.startswith("| "):
+            named = NAMED.search(line.split("|")[1])
+            bench = named[1] if named else bench
+            rows[bench] = rows.get(bench, "") + line.rpartition(" | ")[2]
+    figures = {bench for bench, told in rows.items() if re.search(r"\d", told)}
+    return sorted(
+        {each for each in shares if each.split(": ")[1] not in rows.get(each.split(": ")[0], "")}
+        | {name for name in BENCH.findall(text) if name not in kept | figures}
+    )
+
+
+def test_every_benchmark_of_readme_has_its_figures() -> None:
+    """Kept as JSON and drawn, or in the table of quiet runs."""
+    kept = {place.stem for place in (ROOT / "docs" / "figures").glob("*.json")}
+    readme = (ROOT / "README.md").read_text()
+    assert len(BENCH.findall(readme)) >= 6
+    assert SHARE.findall(" ".join(readme.split())) == [("95", "blocked")]
+    assert unmeasured(readme, (ROOT / "docs" / "benchmarks.md").read_text(), kept) == []
+    table = "| `a` | speed kept | 90 % | 95 % of it |\n| `b` | text | 1 | not yet |\n"
+    told = "they keep 96 % of it (`a`), (`b`) (`c`) and (`d`)"
+    assert unmeasured(told, table, {"c"}) == ["a: 96 %", "b", "d"]
+    assert unmeasured("they keep 95 % of it (`a`)", table, set()) == []
 
 
 def test_a_ratio_that_was_not_reached_is_named() -> None:

@@ -53,6 +53,7 @@ def test_the_site_is_built_and_searched_without_any_server(tmp_path: Path) -> No
     """One test, since a build takes 20 s of a core, and three minutes beside much other work."""
     site = built(tmp_path / "site")
     assert (site / "guide" / "webhooks.html").exists()
+    assert "_images/drawing-" in (site / "guide" / "rabbitmq.html").read_text()
     assert loaded_from_elsewhere(site) == []
     asked = asked_by_searches(site, {"circuit": "Glossary", "at most once": "Jobs"})
     assert asked

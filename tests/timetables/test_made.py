@@ -332,7 +332,7 @@ def test_a_tenant_has_so_many_of_its_own_and_pages_of_them(monkeypatch: pytest.M
         monkeypatch.setattr(allowance, "_limits", type(allowance._limits)(timetables_max=3))
         for name in ("b", "a", "c"):
             await timetables.create(name, "report", 1, every=60)
-        with pytest.raises(TenantFull, match=r"tenants.timetables_max"):
+        with pytest.raises(TenantFull, match=r"--timetables-max"):
             await timetables.create("d", "report", 1, every=60)
         with pytest.raises(Conflict, match="has a timetable 'a'"):
             monkeypatch.setattr(allowance, "_limits", type(allowance._limits)())

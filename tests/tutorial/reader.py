@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Self
@@ -47,15 +46,17 @@ def _like(line: str) -> re.Pattern[str]:
 class Reader:
     """Follows one tutorial in one folder; leaves no process behind."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, programs: Path) -> None:
+        """`programs`: the `bin` of the environment where Postroad is installed."""
         self.folder = folder
         self._ports: dict[str, str] = {}
         self._terminals: dict[str, tuple[subprocess.Popen[bytes], Path]] = {}
         self._last_id = ""
         self._env = {
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            **{k: v for k, v in os.environ.items() if not k.startswith(("POSTROAD_", "PYTHON"))},
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONUNBUFFERED": "1",  # a terminal shows what is printed at once
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "POSTROAD_LISTEN": self.with_free_ports("127.0.0.1:8600"),
             "POSTROAD_HUB_LISTEN": self.with_free_ports("127.0.0.1:8601"),
             "NO_COLOR": "1",

@@ -1,56 +1,16 @@
-"""The next release: a copy of this one in which a table is changed by a migration and every function
-is replaced. Its processes and ours work on one road."""
+"""The next release: a copy of this one in which a table is changed by a migration, every function is
+replaced, and one of them writes the new column. Its processes and ours work on one road."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 from msgspec import Struct
 
-import postroad
+from tests.upgrades.crew import OURS, Crew, Member, command, crew_at, until
 
-WAIT_S = 180.0
-OURS = Path(postroad.__file__).parent
 COLUMN = "colour text not null default 'red'"
-PROCESS = """
-import asyncio, os, signal, sys
-from postroad import Postroad, Steps
-
-role, dsn, book = sys.argv[1:]
-road = Postroad(dsn)
-
-@road.handler("good", ladder=Steps(5, (200,)))
-async def good(message):
-    if message.attempt == 1 and message.body.endswith("7"):
-        raise ValueError("the first try fails: it is written down")
-    with open(book, "a") as file:
-        file.write(message.body + "\\n")
-
-async def work():
-    async with road:
-        print("ready", flush=True)
-        await road.run()
-
-async def send():
-    stopping = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    async with road:
-        number = 0
-        while not stopping.is_set():
-            body = f"{os.getpid()}-{number}"
-            await road.send("good", body)
-            print(body, flush=True)
-            number += 1
-            await asyncio.sleep(0.01)
-
-asyncio.run(work() if role == "worker" else send())
-"""
+KINDS = ("sender", "in", "http", "hook")
 
 
 def make_next(folder: Path, *, oldest: int = 100) -> Path:
@@ -68,109 +28,38 @@ def make_next(folder: Path, *, oldest: int = 100) -> Path:
         )
         before, mark, after = (place / path).read_text().partition(f"create table {table} (")
         (place / path).write_text(before + mark + after.replace("\n)", f",\n  {COLUMN}\n)", 1))
-    for file in (copy / "stores" / "postgres" / "schema" / "functions").glob("*.sql"):
-        _edit(file, "\nbegin\n", "\nbegin\n  -- the next release\n")
+    functions = copy / "stores" / "postgres" / "schema" / "functions"
+    for file in functions.glob("*.sql"):
+        if "\nbegin\n" in file.read_text():
+            _edit(file, "\nbegin\n", "\nbegin\n  -- the next release\n")
+    tried = (
+        "insert into attempt (message_id, number, started_at, level, kind, status, took_ms, error"
+    )
+    _edit(functions / "record.sql", f"{tried})", f"{tried}, colour)")
+    took = "select id, tries + 1, started, was, kind, status, took, error from failed"
+    _edit(functions / "record.sql", took, took.replace(" from", ", 'green' from"))
     migration = copy / "stores" / "postgres" / "migration.py"
     _edit(migration, "OLDEST: Final = BASELINE", f"OLDEST: Final = {oldest}")
     return folder
 
 
 def _edit(path: Path, old: str, new: str) -> None:
-    path.write_text(path.read_text().replace(old, new))
-
-
-def command(release: Path | None, *words: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command of a release; None is ours."""
-    program = (sys.executable, "-m", "postroad", *words)
-    return subprocess.run(
-        program, env=_environ(release), capture_output=True, text=True, check=False
-    )
-
-
-def _environ(release: Path | None) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(release or OURS.parent)}
+    before = path.read_text()
+    assert old in before, f"{path.name} has no {old!r}"
+    path.write_text(before.replace(old, new))
 
 
 class Upgrade(Struct, frozen=True):
-    """What became of an upgrade under load."""
+    """What became of an upgrade under load. `twice`: deliveries of what was delivered already.
+    `ghosts`: what was delivered though its transaction was rolled back. `colours`: of tries."""
 
     accepted: int
     missing: int
+    twice: int
+    ghosts: int
     steps: int
+    colours: set[str]
     errors: list[str]
-
-
-class Fleet:
-    """Workers and senders of two releases."""
-
-    def __init__(self, folder: Path, dsn: str) -> None:
-        self._folder = folder
-        self._dsn = dsn
-        self._book = folder / "book"
-        self._book.touch()
-        self._started: list[subprocess.Popen[str]] = []
-
-    def start(self, role: str, release: Path | None) -> "subprocess.Popen[str]":
-        """Start a process; what it says goes into files named after its number."""
-        out = (self._folder / f"{len(self._started)}.out").open("w")
-        err = (self._folder / f"{len(self._started)}.err").open("w")
-        words = (sys.executable, "-c", PROCESS, role, self._dsn, str(self._book))
-        process = subprocess.Popen(
-            words, env=_environ(release), stdout=out, stderr=err, text=True, cwd=self._folder
-        )
-        out.close()
-        err.close()
-        self._started.append(process)
-        until(lambda: bool(self.said(process)) or process.poll() is not None, "it says something")
-        return process
-
-    def said(self, process: "subprocess.Popen[str]") -> list[str]:
-        """Whole lines that a process has printed."""
-        text = (self._folder / f"{self._started.index(process)}.out").read_text()
-        return text.rpartition("\n")[0].splitlines()
-
-    def delivered(self) -> set[str]:
-        return set(self._book.read_text().rpartition("\n")[0].splitlines())
-
-    def stop(self, *processes: "subprocess.Popen[str]") -> None:
-        for process in processes:
-            process.send_signal(signal.SIGTERM)
-        for process in processes:
-            _ = process.wait(WAIT_S)
-
-    def errors(self) -> list[str]:
-        """What ended otherwise than by our order, with its last words."""
-        found = []
-        for number, process in enumerate(self._started):
-            if process.returncode:
-                text = (self._folder / f"{number}.err").read_text()
-                found.append(f"{process.returncode}: {text[-2000:]}")
-        return found
-
-    def close(self) -> None:
-        for process in self._started:
-            if process.poll() is None:
-                process.kill()
-                _ = process.wait()
-
-
-@contextmanager
-def fleet(folder: Path, dsn: str) -> Iterator[Fleet]:
-    """Processes that end with the block."""
-    made = Fleet(folder, dsn)
-    try:
-        yield made
-    finally:
-        made.close()
-
-
-def until(true: Callable[[], bool], what: str) -> None:
-    """Wait for a condition."""
-    end_s = time.monotonic() + WAIT_S
-    while not true():
-        if time.monotonic() > end_s:
-            raise AssertionError(f"in vain: {what}")
-        time.sleep(0.05)
 
 
 def upgrade_under_load(folder: Path, dsn: str, each: int) -> Upgrade:
@@ -178,37 +67,59 @@ def upgrade_under_load(folder: Path, dsn: str, each: int) -> Upgrade:
     one of the older again, and end with the newer alone. `each`: how many are sent in each stage."""
     release = make_next(folder / "next")
     assert command(None, "migrate", "--dsn", dsn).returncode == 0
-    with fleet(folder, dsn) as crew:
-        senders = [crew.start("sender", None)]
+    with psycopg.connect(dsn, autocommit=True) as raw:
+        raw.execute("create table orders (body text primary key)")
+    with crew_at(folder, dsn) as (crew, receiver):
+        old_api, senders = _senders(crew, None, receiver.url)
         old = [crew.start("worker", None), crew.start("worker", None)]
-
-        def more() -> None:
-            """Every sender sends some more, and something is delivered."""
-            goals = [(sender, len(crew.said(sender)) + each) for sender in senders]
-            before = len(crew.delivered())
-            until(
-                lambda: (
-                    all(len(crew.said(s)) >= n or s.poll() is not None for s, n in goals)
-                    and len(crew.delivered()) > before
-                ),
-                "they send and deliver",
-            )
-
-        more()
+        _more(crew, senders, each)
         moved = command(release, "migrate", "--json", "--dsn", dsn)
-        more()
-        senders.append(crew.start("sender", release))
+        _more(crew, senders, each)
+        new_api, newer = _senders(crew, release, receiver.url)
         new = crew.start("worker", release)
-        more()
+        _more(crew, [*senders, *newer], each)
         crew.stop(old.pop())
         old.append(crew.start("worker", None))  # the older may be started again
-        more()
+        _more(crew, [*senders, *newer], each)
         crew.stop(*old)
-        more()
-        crew.stop(*senders)
-        sent = {line for sender in senders for line in crew.said(sender)}
-        until(lambda: crew.delivered() >= sent or new.poll() is not None, "all are delivered")
-        missing = len(sent - crew.delivered())
+        _more(crew, [*senders, *newer], each)
+        crew.stop(*senders, *newer)
+        crew.stop(old_api, new_api)
+        sent = {line for sender in (*senders, *newer) for line in sender.said()}
+        until(lambda: sent <= set(crew.delivered()) or new.has_ended, "all are delivered")
         crew.stop(new)
-        errors = crew.errors() + ([moved.stderr] if moved.returncode else [])
-        return Upgrade(len(sent), missing, moved.stdout.count('"version":101'), errors)
+        got = crew.delivered()
+        return Upgrade(
+            accepted=len(sent),
+            missing=len(sent - set(got)),
+            twice=len(got) - len(set(got)),
+            ghosts=sum(body.startswith("never-") for body in got),
+            steps=moved.stdout.count('"version":101'),
+            colours=_colours(dsn),
+            errors=crew.errors() + ([moved.stderr] if moved.returncode else []),
+        )
+
+
+def _senders(crew: Crew, release: Path | None, hook: str) -> tuple[Member, list[Member]]:
+    """An API of a release, and its senders of every kind."""
+    api, url = crew.start_api(release)
+    places = {"http": url, "hook": hook}
+    return api, [crew.start(kind, release, places.get(kind, "")) for kind in KINDS]
+
+
+def _more(crew: Crew, senders: list[Member], each: int) -> None:
+    """Every sender sends some more, and something is delivered."""
+    goals = [(sender, len(sender.said()) + each) for sender in senders]
+    before = len(crew.delivered())
+    until(
+        lambda: (
+            all(len(sender.said()) >= goal or sender.has_ended for sender, goal in goals)
+            and len(crew.delivered()) > before
+        ),
+        "they send and deliver",
+    )
+
+
+def _colours(dsn: str) -> set[str]:
+    with psycopg.connect(dsn) as raw:
+        return {str(colour) for (colour,) in raw.execute("select colour from postroad.attempt")}

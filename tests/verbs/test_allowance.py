@@ -42,7 +42,7 @@ def test_a_queue_too_many_is_refused_and_nothing_is_stored(opening: Opening) -> 
             for name in ("a", "b"):
                 await road.send(f"sim://{name}/1", 1, tenant="t")
             wanted = Send("sim://a/1", 1, tenant="t"), Send("sim://c/1", 1, tenant="t")
-            with pytest.raises(TenantFull, match=r"'t' has 2 queues.*tenants\.queues_max"):
+            with pytest.raises(TenantFull, match=r"'t' has 2 queues.*tenant limits t --queues-max"):
                 await road.send_many(wanted)
             good, bad = await road.send_each(wanted)
             assert not isinstance(good, Exception)

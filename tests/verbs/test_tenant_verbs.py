@@ -39,7 +39,7 @@ def test_a_tenants_own_limits_hold_and_can_be_changed_while_it_sends(dsn: str) -
             assert (made.limits.queues_max, made.limits.lanes_max) == (1, TINY.lanes_max)
             assert made.own == ("queues_max",)
             _ = await road.send("sim://a/1", 1, tenant="acme")
-            with pytest.raises(TenantFull, match="own limit"):
+            with pytest.raises(TenantFull, match="raises its limit `queues_max`"):
                 _ = await road.send("sim://b/1", 1, tenant="acme")
             _ = await road.send("sim://a/1", 1, tenant="used")
             _ = await road.send("sim://b/1", 1, tenant="used")

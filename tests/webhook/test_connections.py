@@ -265,7 +265,7 @@ def test_a_connection_that_is_refused_leaves_nothing_for_the_collector() -> None
         gc.disable()
         try:
             uvloop.run(refused(bound.getsockname()[1]))  # it makes the protocol before it connects
-            left = sum(isinstance(each, Reader) for each in gc.get_objects())
+            left = sum(type(each) is Reader for each in gc.get_objects())
         finally:
             gc.enable()
     assert left == 0

@@ -1,6 +1,7 @@
 """Names are looked up in threads, which tenants share fairly."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -101,3 +102,23 @@ def test_a_thread_that_hangs_is_taken_until_it_ends(
         assert await resolver.resolve("more.example", "crowd") == ["192.0.32.8"]
 
     within(story())
+
+
+def test_localhost_is_asked_of_no_name_server(
+    monkeypatch: pytest.MonkeyPatch, within: Within
+) -> None:
+    asked: list[object] = []
+
+    def look_up(name: str, *_: object, **__: object) -> list[Any]:
+        asked.append(name)
+        return [(2, 1, 6, "", ("127.0.0.1", 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+    async def story() -> list[str]:
+        resolver = SystemResolver()
+        _ = await resolver.resolve("shop.example", "a")
+        return await resolver.resolve("localhost", "a")
+
+    assert within(story()) == ["127.0.0.1"]
+    assert asked == ["shop.example.", "localhost"]

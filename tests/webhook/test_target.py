@@ -1,5 +1,7 @@
 """URLs: what is taken, and what is refused at sending, with the reason."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,9 +101,9 @@ def test_bad_input_is_refused_at_sending_and_makes_no_queue(
 
     async def story() -> None:
         async with Postroad(f"sqlite:///{path}") as road:
-            for verb in (road.send(url, 1), road.webhooks.set(url, reject=[418])):
+            for verb in (partial(road.send, url, 1), partial(road.webhooks.set, url, reject=[418])):
                 with pytest.raises(BadInput, match=reason) as refused:
-                    await verb
+                    await verb()
                 assert "hush" not in str(refused.value)
             assert await road.store.find_queue("default", url) is None
             assert not any((await road.store.counts()).values())

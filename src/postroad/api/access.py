@@ -31,12 +31,12 @@ USER_HEADER: Final = "postroad-user"
 NOT_KNOWN: Final = "this access token is not known: mistyped, revoked or out of date"
 LOCAL: Final = "local"
 WINDOW: Final = "window"
-"""The actors in the audit log: a command that opened the store itself, and whoever asks over the
-road's window."""
+"""The actors in the audit log: a command that opened the store itself, and a process that asks over
+the road's window."""
 
 
 class Access:
-    """Finds out who asks. `local` is a token of this process, for commands on this machine."""
+    """Identifies callers. `local` is a token of this process, for commands on this machine."""
 
     def __init__(
         self, tokens: TokenAdmin, clock: Clock, origins: tuple[str, ...], hosts: Hosts
@@ -80,7 +80,7 @@ class Access:
             raise Forbidden("requests from other sites' pages are refused: see the setting origins")
 
     async def identify(self, asker: Request) -> Caller:
-        """Find out who asks; Unauthorized when nobody knows."""
+        """Identify the caller; Unauthorized for a token that nobody has."""
         if asker.peer is not None:  # the kernel has said who it is
             user = asker.peer.user
             return Caller(DEFAULT_TENANT, frozenset(Scope), WINDOW, every_tenant=True, name=user)
@@ -110,8 +110,8 @@ class Access:
         return found
 
     def _local_caller(self, asker: Request) -> Caller:
-        """Whoever has the local token may read the road's private files, so its word about which
-        user it is counts."""
+        """Identify a caller with the local token. The token is in the road's private files, so its
+        word about which user it is counts."""
         user = asker.headers.get(USER_HEADER, "")
         return Caller(DEFAULT_TENANT, frozenset(Scope), LOCAL, every_tenant=True, name=user)
 

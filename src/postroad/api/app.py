@@ -153,7 +153,7 @@ class Application:
         request = Request(scope, receive, self.context)
         try:
             reply = await self._answer(request, scope)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
+        except Exception as error:  # noqa: BLE001 - a fault of ours is answered without its trace
             reply = answer(error)
             if reply.status == FAULT:
                 self.log_fault(request, error)

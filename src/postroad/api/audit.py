@@ -1,4 +1,4 @@
-"""Writes the audit log: one line for each change that is asked for over this API, by whoever."""
+"""Writes the audit log: one line for each change that somebody asks for over this API."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Mapping
@@ -83,7 +83,7 @@ class Refusals:
         self._recent: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def count(self, token: str, now_s: float) -> int | None:
-        """None: leave this one out. Else how many were left out before it."""
+        """Return None to leave this refusal out, else how many were left out before it."""
         since_s, seen = self._recent.pop(token, (now_s, 0))
         left_out = 0
         if now_s - since_s >= REFUSED_S:
@@ -104,10 +104,10 @@ class AuditTrail:
         self._log = log
         self._refusals = Refusals()
 
-    async def begin(self, request: Request, route: Route, given: Mapping[str, Any]) -> "OpenLine":
+    async def begin(self, request: Request, route: Route, given: Mapping[str, Any]) -> "OpenEntry":
         """Write that a change is asked for. StoreError if that cannot be: then it is not made."""
         line = self._line(request, route, told(given))
-        return OpenLine(self, await self._store.audit_add(line), request, line.what)
+        return OpenEntry(self, await self._store.audit_add(line), request, line.what)
 
     async def around(
         self, who: Caller, verb: str, what: dict[str, str], work: Awaitable[T], address: str = ""
@@ -142,7 +142,7 @@ class AuditTrail:
         try:
             _ = await self._store.audit_add(line)  # it is whole: its number is not needed
         except StoreError as error:  # the refusal itself is to be answered
-            self._log.warning("a refusal is missing in the audit log", error=str(error))
+            self._log.warning("could not write a refusal to the audit log", error=str(error))
 
     def _line(self, request: Request, route: Route, what: dict[str, str]) -> AuditLine:
         address = ""
@@ -182,7 +182,7 @@ CUT: Final = 499
 """The status of an answer whose client went away; it is written nowhere else."""
 
 
-class OpenLine:
+class OpenEntry:
     """A line whose change is under way."""
 
     def __init__(
@@ -231,7 +231,7 @@ def told(given: Mapping[str, Any], *, every: bool = False) -> dict[str, str]:
 
 
 def _given(body: Struct) -> dict[str, Any]:
-    """What a body says: what is as it would be without a word is not given."""
+    """Return the fields that differ from their defaults."""
     values = {each.name: (getattr(body, each.name), each.default) for each in structs.fields(body)}
     return {name: value for name, (value, default) in values.items() if value != default}
 

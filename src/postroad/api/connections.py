@@ -17,7 +17,7 @@ MOST: Final = 4_096
 """Connections have so large a part of the process's file descriptors, and no more than this: at
 1,024 that is 512 sends in flight, 256 idle ones of webhooks, and 256 here."""
 CHECKED: Final = 50
-"""So many are looked at in one turn of the loop: to hang up on one takes some 20 µs."""
+"""How many connections are looked at in one turn of the loop: closing one takes some 20 µs."""
 SWEEP_S: Final = 1.0
 SPELL_S: Final = 60.0
 """Ended connections are logged once at once, and then once a minute."""

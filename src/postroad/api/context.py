@@ -10,11 +10,11 @@ from postroad.api.login_file import read_login_file
 from postroad.api.tries import Tries
 from postroad.api.unsubscribe_page import read_words
 from postroad.api.uploads import UploadRoom
-from postroad.api.waits import Waits
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.observe.metrics import CountedSample, Meter
 from postroad.ports.log import Log
+from postroad.verbs.waits import Waits
 
 Others = Callable[[list[CountedSample]], Awaitable[list[CountedSample]]]
 
@@ -40,9 +40,9 @@ class Context:
         self.login_file = read_login_file(settings.login_file)
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)
-        """So many a minute of one link, and of wrong links from one network."""
+        """Tries in a minute of one link, and of wrong links from one network."""
         self.login_tries = Tries(road.store.clock)
-        self.waits = Waits()
+        self.waits = Waits("requests for results")
         self.uploads = UploadRoom()
         self.sources: Mapping[str, str] = {}
         """Where each setting comes from, if it was not given in Python."""

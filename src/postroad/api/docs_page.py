@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
 
 from postroad.api.openapi import REFERENCE, Json
+from postroad.model.phrases import PHRASES
 
 STYLE_PATH: Final = "/docs/style.css"
 STYLE: Final = "docs_page.css"
@@ -90,7 +90,7 @@ def _operation(method: str, path: str, operation: Json) -> str:
         parts.append(f"<p><code>{status}</code> {escape(told['description'])}</p>")
         parts += _contents_of(told.get("content", {}))
     bad = ", ".join(
-        f"<code>{status}</code> {HTTPStatus(int(status)).phrase}"
+        f"<code>{status}</code> {PHRASES[int(status)]}"
         for status in operation["responses"]
         if status >= "400"
     )
@@ -111,7 +111,7 @@ def _pretty(value: Any) -> str:
 
 def _schema(name: str, schema: Json) -> str:
     words = _words(schema.get("description", ""))
-    # Inside, so that browsers open it for whoever follows a link.
+    # Inside, so that browsers open it for a link.
     head = f'<details><summary><code>{escape(name)}</code></summary><p id="type-{escape(name)}">'
     fields = schema.get("properties")
     if not fields:

@@ -15,7 +15,7 @@ class Hosts:
 
     def __init__(self, named: Iterable[str], listens_on: str) -> None:
         self._named = frozenset(name.lower().strip("[].") for name in named)
-        # Whoever opens a port to others reaches it by names that we cannot know.
+        # A port that is open to others is reached by names that we cannot know.
         self._any = ANY in self._named or not (self._named or _is_loopback(listens_on))
 
     def allows(self, header: str) -> bool:

@@ -23,22 +23,7 @@ async def ask(
 ) -> ApiAnswer:
     """Send one request. With `heard` a good answer is given to it in pieces as they come, and is
     not kept; `begin` is called before the first. With `sent` the content goes in pieces. `client`
-    is who asks, if it is not this process itself."""
-    given = {"content-type": "application/json", "host": "inside", **asked.headers}
-    scope: dict[str, Any] = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": asked.method,
-        "scheme": "http",
-        "path": unquote(asked.path),
-        "raw_path": asked.path.encode(),
-        "root_path": "",
-        "query_string": asked.query_text.encode(),
-        "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
-        "client": client,
-        "server": IN_PROCESS,
-    }
+    is the caller, if it is not this process itself."""
     said: list[Any] = []
     done = asyncio.Event()
     body = [{"type": "http.request", "body": asked.content, "more_body": False}]
@@ -62,10 +47,28 @@ async def ask(
         if event["type"] == "http.response.body" and not event.get("more_body"):
             done.set()
 
-    await app(scope, receive, send)
+    await app(_scope(asked, client), receive, send)
     start = said[0]
     content = b"".join(each.get("body", b"") for each in said[1:])
     return ApiAnswer(start["status"], _joined(start["headers"]), content)
+
+
+def _scope(asked: ApiRequest, client: tuple[str, int]) -> dict[str, Any]:
+    given = {"content-type": "application/json", "host": "inside", **asked.headers}
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": asked.method,
+        "scheme": "http",
+        "path": unquote(asked.path),
+        "raw_path": asked.path.encode(),
+        "root_path": "",
+        "query_string": asked.query_text.encode(),
+        "headers": [(name.lower().encode(), text.encode()) for name, text in given.items()],
+        "client": client,
+        "server": IN_PROCESS,
+    }
 
 
 def _joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -29,13 +29,13 @@ CHANCE: Final = system_chance()
 """A request that comes in more small pieces than so many is read on after half a rest to one and a
 half: hundreds that drip at the same moment are 500 reads of 27 µs in one turn (decision 045)."""
 STALL_S: Final = 30.0
-"""So long a client may read nothing of an answer."""
+"""How long a client may read nothing of an answer."""
 LINGER_S: Final = 2.0
 LINGER_BYTES_MAX: Final = 64 << 20
 """What still comes after the last answer is thrown away for so long: closed at once, a connection
 is reset, and the answer lost with it."""
 REFUSALS: Final = {
-    400: ("bad-request", "The request is not HTTP/1.1, or its body is cut off. Send it anew."),
+    400: ("bad-request", "The request is not HTTP/1.1, or its body is cut off. Send it again."),
     408: ("request-timeout", "The request did not come in time. Send it again."),
     431: ("head-too-large", "The head of the request has too many or too long headers."),
     503: ("overloaded", "The server has too many connections. Try again later."),
@@ -73,7 +73,7 @@ class StrictProtocol(HttpToolsProtocol):
         super().__init__(**uvicorn)
         self.address = ""
         self.handshake: LimitedConnection | None = None
-        """Its entry in `ApiConnections` during the TLS handshake."""
+        """The connection's entry in `ApiConnections` during the TLS handshake."""
         self._connections = connections
         self._phase = Phase.head
         self._until_s = math.inf
@@ -97,7 +97,7 @@ class StrictProtocol(HttpToolsProtocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release the connection, and whoever waits for the rest of its body."""
+        """Release the connection, and those who wait for the rest of its body."""
         self._connections.forget(self)
         self._unset_keepalive_if_required()
         super().connection_lost(exc)

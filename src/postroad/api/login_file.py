@@ -47,7 +47,7 @@ class ProxyLogin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemberRule(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whoever has this value in this claim has this role."""
+    """People who have this value in this claim have this role."""
 
     claim: Text
     value: Text

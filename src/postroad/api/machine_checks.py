@@ -62,7 +62,7 @@ def _taken(host: str, port: int, *, tls: bool) -> Finding:
 
 def _is_postroad(host: str, port: int, *, tls: bool) -> bool:
     there = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound to
-    trusting = ssl._create_unverified_context()  # noqa: S323, SLF001 - nothing is told to it
+    trusting = ssl._create_unverified_context()  # noqa: S323, SLF001 - nothing is sent to it
     link = (
         http.client.HTTPSConnection(there, port, timeout=ANSWER_S, context=trusting)
         if tls

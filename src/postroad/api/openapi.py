@@ -1,7 +1,6 @@
 """OpenAPI 3.1 of the routes, made from their types."""
 
 from collections.abc import Sequence
-from http import HTTPStatus
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin
 
@@ -13,6 +12,7 @@ from postroad.api.examples import example
 from postroad.api.progress import NDJSON, ProgressLine
 from postroad.api.request import JSON, Response, Stream
 from postroad.api.routing import Parameter, Route
+from postroad.model.phrases import PHRASES
 from postroad.model.problem import Problem
 
 FORM: Final = "application/x-www-form-urlencoded"
@@ -95,7 +95,7 @@ class Schemas:
             self._kinds, schema_hook=_anything, ref_template=REFERENCE
         )
         self._found = list(found)
-        _drop_objects(self.components)
+        _tidy(self.components)
 
     def of(self, kind: Any) -> Json:
         """The schema of one type."""
@@ -106,16 +106,19 @@ def _anything(_kind: Any) -> Json:
     return {"description": "Any JSON."}
 
 
-def _drop_objects(schema: Any) -> None:
-    """Leave out defaults that are objects: makers of clients refuse a whole type for one."""
+def _tidy(schema: Any) -> None:
+    """Leave out defaults that are objects: makers of clients refuse a whole type for one. Write
+    docstrings as one line: Python 3.13 keeps other blanks of them than those before it."""
     if isinstance(schema, list):
         for each in schema:
-            _drop_objects(each)
+            _tidy(each)
     elif isinstance(schema, dict):
         if isinstance(schema.get("default"), dict):
             del schema["default"]
+        if isinstance(schema.get("description"), str):
+            schema["description"] = " ".join(schema["description"].split())
         for each in schema.values():
-            _drop_objects(each)
+            _tidy(each)
 
 
 def given_by(route: Route) -> list[Any]:
@@ -179,7 +182,7 @@ def _problems(routes: Sequence[Route], schemas: Schemas) -> Json:
     """The answers that routes share. Written out at each of them they were two thirds of all."""
     content = _problem(schemas)
     return {
-        _name(status): {"description": HTTPStatus(status).phrase, "content": content}
+        _name(status): {"description": PHRASES[status], "content": content}
         for status in sorted({status for route in routes for status in problems_of(route)})
     }
 
@@ -190,7 +193,7 @@ def _problem(schemas: Schemas) -> Json:
 
 
 def _name(status: int) -> str:
-    return HTTPStatus(status).name.title().replace("_", "")
+    return PHRASES[status].title().replace(" ", "")
 
 
 def _body(route: Route, schemas: Schemas) -> Json:
@@ -222,8 +225,7 @@ def _good(route: Route, schemas: Schemas) -> Json:
     if lines:
         content[NDJSON] = {"schema": _any(lines, schemas)}
     return {
-        str(status): {"description": HTTPStatus(status).phrase}
-        | ({"content": content} if content else {})
+        str(status): {"description": PHRASES[status]} | ({"content": content} if content else {})
         for status in (route.facts.status, *route.facts.also)
     }
 

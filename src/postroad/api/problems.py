@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from postroad.model import errors
-from postroad.model.batch import UnknownBatch
+from postroad.model.batch import BatchGivenUp, UnknownBatch
 from postroad.model.blobs import AttachmentInUse, UnknownAttachment
 from postroad.model.campaign import UnknownCampaign, WrongState
 from postroad.model.endpoint_life import EndpointDisabled
@@ -71,6 +71,7 @@ STATUS: Final[dict[type[Exception], int]] = {
     errors.UnknownErasure: 404,
     UnknownReplay: 404,
     UnknownBatch: 404,
+    BatchGivenUp: 409,
     UnknownTimetable: 404,
     DeclaredInCode: 409,
     NothingToReplay: 404,

@@ -33,7 +33,7 @@ def decode(text: bytes, decoder: "msgspec.json.Decoder[T]") -> T:
 
 def bad_field(text: str, kind: Any) -> BadRequest:
     """What msgspec says about a value of a type, as an error that names the field."""
-    if len(text) > 2 * SHOWN_CHARACTERS:  # it quotes names and words of the one who asks
+    if len(text) > 2 * SHOWN_CHARACTERS:  # it quotes names and words of the caller
         text = f"{text[:SHOWN_CHARACTERS]}…{text[-SHOWN_CHARACTERS:]}"
     place = AT.search(text)
     words = AT.sub("", text)

@@ -115,7 +115,7 @@ class ApiServer:
         await asyncio.to_thread(sweep_uploads, self.road.store.clock.now_ms())
         taken = self._socket or self.bind()
         taken.listen(web.config.backlog)
-        self.context.url = self.url  # whoever is told may connect at once
+        self.context.url = self.url  # a reader of the log may connect at once
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from msgspec import structs
 
 from postroad.config import Settings
-from postroad.model.egress import NONE, proxy_text, read_proxies, read_proxy
+from postroad.model.egress import NONE, proxy_text, read_proxies
 from postroad.model.relay import read_relay
 from postroad.stores.naming import shown
 
@@ -23,11 +23,10 @@ def value_of(settings: Settings, name: str) -> Any:
     if name == "mail.relay" and settings.mail.relay:
         relay = read_relay(settings.mail.relay)
         return relay.server + (" (with a password)" if relay.password else "")
-    if name == "webhooks.proxy":
-        return proxy_text(read_proxy(settings.webhooks.proxy))
-    if name == "webhooks.tenant_proxies":
-        known = read_proxies(settings.webhooks.tenant_proxies)
-        return [f"{tenant}={proxy_text(proxy) or NONE}" for tenant, proxy in known.items()]
+    if name == "webhooks.proxies":
+        known = read_proxies(settings.webhooks.proxies)
+        texts = {tenant: proxy_text(proxy) or NONE for tenant, proxy in known.items()}
+        return [f"{tenant}={text}" if tenant else text for tenant, text in texts.items()]
     section, _, inner = name.rpartition(".")
     held: Any = getattr(settings, section) if section else settings
     return structs.asdict(held)[inner]

@@ -17,7 +17,8 @@ from postroad.model.foreign import clean
 
 UPLOAD_BYTES_MAX: Final = 2 << 30
 UPLOADS_BYTES_MAX: Final = 2 * UPLOAD_BYTES_MAX
-"""Of all files that are there at once; the largest one fits into the half of its tenant."""
+"""Maximum size of all files that are being imported; the largest file fits into the half of its
+tenant."""
 LATER: Final = "nothing of this one was stored; send it again when they are done"
 FILE_NAME_MAX: Final = 100
 FILE_NAME_BYTES_MAX: Final = 250
@@ -41,7 +42,7 @@ def file_name(given: str, otherwise: str = "recipients.csv") -> str:
 
 class UploadRoom:
     """Bounds the bytes of all files that are on the disk at the same time, until they are imported.
-    One tenant may have half of the room."""
+    One tenant may have half of them."""
 
     def __init__(self, most: int = UPLOADS_BYTES_MAX) -> None:
         self._most = most

@@ -15,6 +15,7 @@ from postroad.api.app import Application
 from postroad.api.context import Context
 from postroad.api.in_process import ASGI
 from postroad.app import Postroad
+from postroad.model.phrases import PHRASES
 from postroad.model.problem import Problem
 from postroad.stores.window_socket import Peer
 
@@ -23,7 +24,7 @@ HEADERS_MAX: Final = 100
 HEAD_S: Final = 10.0
 """A whole head has to come in this time."""
 STALL_S: Final = 30.0
-"""So long a process may send nothing of a body, or read nothing of an answer."""
+"""How long a process may send nothing of a body, or read nothing of an answer."""
 LINGER_S: Final = 2.0
 """What still comes after the answer is thrown away for so long: closed at once, a connection is
 reset, and the answer lost with it."""
@@ -185,7 +186,7 @@ class WindowExchange:
 
     def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         names = {name for name, _ in headers}
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()]
+        lines = [f"HTTP/1.1 {status} {PHRASES[status]}".encode()]
         lines += [name + b": " + value for name, value in headers]
         self._chunked = b"content-length" not in names and status != HTTPStatus.NO_CONTENT
         if self._chunked:

@@ -56,8 +56,8 @@ class ContentReader:
         self._bytes += len(data)
         at = window.find(END)
         end = at + 2 if at >= 0 else max(len(window) - len(END) + 1, 0)
-        room = BYTES_MAX + 2 - len(self._kept)
-        self._kept += window[: min(end, room)]
+        free = BYTES_MAX + 2 - len(self._kept)
+        self._kept += window[: min(end, free)]
         if at >= 0:
             return window[at + len(END) :]
         self._pending = window[end:]

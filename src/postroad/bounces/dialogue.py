@@ -56,7 +56,7 @@ class BounceDialogue:
         self.to = ""
         """The recipient of the mail that is being sent."""
         self.proven = False
-        """It has named a recipient that only somebody knows to whom we have written."""
+        """The client named a valid return address that we signed."""
         self.over = False
         """The connection is to be closed."""
 

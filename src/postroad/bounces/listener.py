@@ -1,5 +1,5 @@
-"""Listens for bounces and complaints. Whoever it is may connect, and nothing is read of them but a
-few commands until they name a return path that this road has signed."""
+"""Listens for bounces and complaints. Anybody may connect, and nothing is read of them but a few
+commands until they name a return path that this road has signed."""
 
 import asyncio
 from collections import Counter
@@ -96,7 +96,7 @@ class BounceListener:
             except OSError as error:
                 if not told:
                     facts = {"address": self.where.url, "error": str(error.strerror or error)}
-                    self._log.warning("bounces are not listened for here now", **facts)
+                    self._log.warning("cannot listen for bounces: trying again", **facts)
                     told = True
                 await self._clock.sleep(AGAIN_S)
                 continue
@@ -170,7 +170,7 @@ class BounceListener:
     async def _store(self, connection: BounceConnection, to: str, raw: bytes) -> None:
         try:
             async with asyncio.timeout(STORE_S):
-                _ = await self._take(raw, to)  # what came of it is in the store
+                _ = await self._take(raw, to)  # its result is in the store
         except LOST as error:
             self._log.store_failed("take a bounce", error)
             connection.answered(AWAY)

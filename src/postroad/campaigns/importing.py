@@ -47,8 +47,8 @@ class Imported(Struct, frozen=True):
     columns: tuple[str, ...]
     resumed_at_line: int
     suppressed: int = 0
-    """Of the lines that this call has read: those who are on a suppression list, and will not be
-    sent to."""
+    """Recipients among the lines of this call who are on a suppression list and will not be sent
+    to."""
     suppressed_lines: tuple[SuppressedRecipient, ...] = ()
     """The first hundred of them, each with its line."""
 
@@ -106,17 +106,12 @@ class Importer:
         _same_columns(campaign, source)
         templates_of(campaign.spec).check(source.columns)
         checked = CsvReader(source, column, self._check)
-        count = await asyncio.to_thread(
-            _count,
+        await self._check_rows(
+            source,
             checked,
             lambda: told("check", checked.bytes_read, source.size),
-            self._limits.rows_max,
+            skip_invalid=skip_invalid,
         )
-        self._limits.check_rows(count, path.name)
-        if checked.broken or (checked.problems and not skip_invalid):
-            raise _refused(source, checked)
-        if not count:
-            raise BadFile(f"{path.name} has no recipients", tuple(checked.problems))
         start = await self._store.open_import(Import(campaign.id, source.digest, source.columns))
         rows = CsvReader(source, column, self._check)
         suppressed = SuppressedTally(self._lists, campaign.tenant)
@@ -142,6 +137,23 @@ class Importer:
             suppressed.count,
             tuple(suppressed.shown),
         )
+
+    async def _check_rows(
+        self,
+        source: CsvSource,
+        checked: CsvReader,
+        told: Callable[[], None],
+        *,
+        skip_invalid: bool,
+    ) -> None:
+        """Read all rows once, before any is stored; BadFile says what is wrong."""
+        name = source.path.name
+        count = await asyncio.to_thread(_count, checked, told, self._limits.rows_max)
+        self._limits.check_rows(count, name)
+        if checked.broken or (checked.problems and not skip_invalid):
+            raise _refused(source, checked)
+        if not count:
+            raise BadFile(f"{name} has no recipients", tuple(checked.problems))
 
     def _open(self, path: Path, column: str, encoding: str) -> CsvSource:
         self._limits.check_bytes(path.stat().st_size if path.is_file() else 0, path.name)

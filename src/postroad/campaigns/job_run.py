@@ -93,7 +93,7 @@ class JobRun:
         self.ahead: set[int] = set()
         """Recipients that a lane has, until a result is written: they are not read twice."""
         self.blocked_until_ms = 0
-        """Of the credential, which all lanes obey."""
+        """Until when the credential is blocked, which holds for all lanes."""
         self.stopping = False
         self.refused = ""
         """Why nothing can be sent any more."""
@@ -108,7 +108,7 @@ class JobRun:
         self.recorder.changed.set()
 
     def refuse(self, why: str) -> None:
-        """Nothing can be sent any more: the campaign halts."""
+        """Halt the campaign, because nothing can be sent any more."""
         self.refused = self.refused or why
         self.recorder.changed.set()
 

@@ -46,7 +46,8 @@ class LaneBlock:
         """Until then this process lacks a resource of its own; other processes may send."""
         self.until_ms = shared.credential.blocked_until_ms if shared else 0
         self.circuit_open = False
-        """Of the lane: while it is, one call at a time tells whether the server is there."""
+        """Whether the lane's circuit is open: then one call at a time finds out whether the server
+        is there."""
         self.refused = ""
 
     @property
@@ -56,7 +57,7 @@ class LaneBlock:
 
     @property
     def away_long(self) -> bool:
-        """Whether a site has been away for so long that its recipients are told so."""
+        """Whether a site has been away for so long that its recipients are to hear of it."""
         return self._shared is None and self._away_blocks >= AWAY_LONG
 
     @property

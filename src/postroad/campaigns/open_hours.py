@@ -25,7 +25,7 @@ class RecipientHours:
         self._deferred = 0
         """Those of them that are tried again after a temporary answer."""
         self.waiting = False
-        """Nothing else is left to be read."""
+        """Whether nothing else is left to be read."""
 
     def defer(self, at_ms: int) -> None:
         """A recipient is tried again after a temporary answer, then."""

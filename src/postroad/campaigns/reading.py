@@ -163,7 +163,7 @@ def _detect(path: Path, start: bytes, *, is_utf8: bool) -> tuple[str, bool]:
 
 def _first_line(path: Path, encoding: str) -> str:
     try:
-        # Bad bytes of later lines are in the same chunk: they are told when they are reached.
+        # Bad bytes in later lines are reported when those lines are read.
         with path.open(encoding=encoding, errors="replace", newline="") as file:
             line = file.readline(CHUNK_BYTES).rstrip("\r\n")
     except (LookupError, ValueError):

@@ -20,7 +20,7 @@ RECORD: Final = "record results of campaigns"
 BATCH_MAX: Final = 1_000
 UNSTORABLE: Final = "unstorable"
 Written = Callable[[CallResult], None]
-"""Is told when a result stands in the store."""
+"""Called when a result is in the store."""
 
 
 def _nobody(_result: CallResult) -> None:
@@ -41,7 +41,7 @@ class ResultRecorder:
         self._log = log
         self._results: list[CallResult] = []
         self._waiting: list[Written] = []
-        """Who is told of each of them."""
+        """The callbacks of each result."""
         self._tasks = Tasks(log, lambda _: self.changed.set())
         self._writing = False
         self._until_s = inf
@@ -69,7 +69,7 @@ class ResultRecorder:
         self._tasks.fail(error, "campaign call")
 
     def add(self, result: CallResult, written: Written = _nobody) -> None:
-        """Take the result of a call; `written` is told when it is stored, or given up."""
+        """Take the result of a call; `written` is called when it is stored, or given up."""
         self._results.append(result)
         self._waiting.append(written)
         if not self._writing and self._tasks.error is None:

@@ -42,7 +42,7 @@ class CampaignRedaction:
         )
 
     def outcome(self, row: Row, outcome: Outcome) -> Outcome:
-        """What came of a call, without the fields that somebody repeated."""
+        """Return the outcome of a call, without the fields that somebody repeated."""
         return (
             self._redaction.outcome(self._name, self._body(row), outcome) if self.hides else outcome
         )

@@ -23,7 +23,7 @@ class Sender:
         self._run = JobRun(deps, context)
         self._lanes = SendingLanes(self._run, opener)
         self._after = 0
-        """Up to where the queue has been read."""
+        """Up to which row the queue has been read."""
         self._at_end = False
         self._found = False
         """Somebody was found since the queue was read from its beginning."""

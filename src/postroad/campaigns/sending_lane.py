@@ -29,7 +29,7 @@ BLOCK: Final = 128
 LOOK_S: Final = 1.0
 """How often a lane reads its queue again while it has something to send."""
 ERROR_CHARACTERS_MAX: Final = 500
-"""Of an error that is kept with its recipient: ten million may fail."""
+"""Maximum length of an error that is kept with its recipient: ten million may fail."""
 TURN: Final = "queue recipients"
 
 

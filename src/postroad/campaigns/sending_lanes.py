@@ -45,7 +45,7 @@ class SendingLanes:
         self._opener = opener
         self._by_site = run.context.opened.by_site
         self._lanes: dict[str, SendingLane] = {}
-        """By their queues' names; the one that was used last stands last."""
+        """Lanes by their queues' names; the one that was used last stands last."""
         if not self._by_site:
             self._add(run.context.opened)
 

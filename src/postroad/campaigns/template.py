@@ -14,11 +14,11 @@ from postroad.model.near_names import nearest
 from postroad.model.texts import TEMPLATE_MAX
 
 RENDERED_CHARACTERS_MAX: Final = 100_000
-"""Of one message. A column that is named 4,000 times would make 40 MB of a long cell, and a
-thousand recipients are rendered ahead."""
+"""Maximum length of one message. A column that is named 4,000 times would make 40 MB of a long
+cell, and a thousand recipients are rendered ahead."""
 IFS_MAX: Final = 20
 WORDS_MAX: Final = 50
-"""Of one expression: the parser calls itself a dozen times for each bracket in it."""
+"""Maximum words of one expression: the parser calls itself a dozen times for each bracket in it."""
 NUMBER_CHARACTERS_MAX: Final = 20
 NESTED_MAX: Final = 12
 """Filters, `not`, `or` and so on within each other. Jinja2 compiles them in cubic time: 2,000

@@ -6,15 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from postroad.cli.command import (
-    After,
-    Commands,
-    ExportInvocation,
-    Invocation,
-    Limit,
-    Listing,
-    add_group,
-)
+from postroad.cli.command import After, ExportInvocation, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import pieces, when
 from postroad.model.blobs import BLOB_BYTES_MAX
@@ -26,7 +18,7 @@ Id = Annotated[str, Argument(help="The attachment's id: blob_…")]
 
 def add(app: Group) -> None:
     """Add the commands for attachments."""
-    commands: Commands = {"put": put, "list": list_stored, "get": get, "remove": remove}
+    commands: dict[str, Any] = {"put": put, "list": list_stored, "get": get, "remove": remove}
     text = "Attachments: files that mails and campaigns refer to."
     add_group(app, "attachment", "Campaigns", text, commands, otherwise="list")
 
@@ -63,12 +55,13 @@ def store_file(call: Invocation, file: Path, **about: str) -> dict[str, Any]:
 
 def list_stored(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List stored attachments by id."""
-    call.page(
+    call.listed(
         "/v1/attachments",
-        {"limit": limit, "after": after},
         ("attachment", "bytes", "used"),
         lambda row: (row["id"], row["size"], when(row["used_at_ms"])),
         "no attachments are stored",
+        limit=limit,
+        after=after,
     )
 
 

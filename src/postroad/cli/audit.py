@@ -7,15 +7,7 @@ import msgspec
 from msgspec import structs
 
 from postroad.cli.client import RoadClient
-from postroad.cli.command import (
-    After,
-    Commands,
-    ExportInvocation,
-    Limit,
-    Listing,
-    SharedOptions,
-    add_group,
-)
+from postroad.cli.command import After, ExportInvocation, Limit, Listing, SharedOptions, add_group
 from postroad.cli.options import Group, Option
 from postroad.cli.printing import pieces, when
 from postroad.verbs.paging import PAGE_MAX
@@ -32,7 +24,7 @@ class AuditOptions(SharedOptions, frozen=True):
 
 def add(app: Group) -> None:
     """Add the commands for the audit log."""
-    commands: Commands = {"list": list_lines, "export": export}
+    commands: dict[str, Any] = {"list": list_lines, "export": export}
     text = "Who changed what, over HTTP and by commands."
     add_group(app, "audit", "Look after it", text, commands, otherwise="list")
 
@@ -43,9 +35,8 @@ def list_lines(
     """List who changed what, the newest first; of all tenants, unless one is named."""
     query = structs.asdict(which) | {"limit": limit, "after": after}
     columns = ("when", "who~", "from~", "tenant", "verb", "what~", "outcome", "count#")
-    call.page(
+    call.listed(
         "/v1/audit",
-        query,
         columns,
         lambda row: (
             when(row["at_ms"]),
@@ -58,6 +49,7 @@ def list_lines(
             "" if row["count"] is None else row["count"],
         ),
         "the audit log has no such lines",
+        **query,
     )
 
 

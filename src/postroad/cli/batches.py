@@ -50,12 +50,13 @@ def send(
 
 def list_batches(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List batches, the newest first."""
-    call.page(
+    call.listed(
         "/v1/batches",
-        {"limit": limit, "after": after},
         ("batch", "state", "ended", "sent"),
         lambda one: (one["id"], one["state"], _counts(one), one["sent"]),
         "there are no batches",
+        limit=limit,
+        after=after,
     )
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S: Final = 60.0
 STARTING_S: Final = 5.0
-"""So long a command waits for a process that holds the file and has no window yet."""
+"""How long a command waits for a process that holds the file and has no window yet."""
 STARTING_PAUSE_S: Final = 0.1
 UPLOAD_S: Final = 1_800.0
 DOUBT: Final = (
@@ -57,11 +57,10 @@ class RequestRefused(Exception):
         super().__init__(problem.detail)
         self.problem = problem
 
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        status = self.problem.status
-        return EXITS.get(status, 2 if status < 500 else 1)
+
+def exit_code(status: int) -> int:
+    """The exit code for a problem: 1 failed, 2 bad input, 3 unavailable."""
+    return EXITS.get(status, 2 if status < 500 else 1)
 
 
 class RoadClient:
@@ -208,7 +207,7 @@ class RoadClient:
         dsn = self._settings.dsn
         if not is_open(dsn, TIMEOUT_S):
             return False
-        self._dial = lambda: (WindowLine(dsn), "")
+        self._dial = lambda: (WindowConnection(dsn), "")
         self._server = f"the process that owns {file_of(dsn)}"
         return True
 
@@ -240,25 +239,25 @@ class RoadClient:
     def _reply(
         self, asked: ApiRequest, file: "UploadedFile | None" = None
     ) -> Iterator[http.client.HTTPResponse]:
-        line, base = self._dial()
+        connection, base = self._dial()
         doubt = ""
         try:
             query = f"?{asked.query_text}" if asked.query_text else ""
             headers = {"content-type": "application/json", **asked.headers}
             if file is not None:
                 headers["content-length"] = str(file.size)
-                line.timeout = UPLOAD_S
+                connection.timeout = UPLOAD_S
             body = asked.content if file is None else file.chunks()
-            line.request(asked.method, base + asked.path + query, body, headers)
+            connection.request(asked.method, base + asked.path + query, body, headers)
             doubt = "" if asked.method == "GET" else DOUBT
-            yield line.getresponse()
+            yield connection.getresponse()
         except (OSError, http.client.HTTPException, UnicodeError) as error:
-            late = f" in {line.timeout:g} s" if isinstance(error, TimeoutError) else ""
+            late = f" in {connection.timeout:g} s" if isinstance(error, TimeoutError) else ""
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 doubt = ". Name the certificate that vouches for it: --ca-file FILE"
             raise StoreUnavailable(f"no answer from {self._server}{late}: {error}{doubt}") from None
         finally:
-            line.close()
+            connection.close()
 
 
 def _json(data: object) -> bytes:
@@ -268,7 +267,7 @@ def _json(data: object) -> bytes:
         raise BadInput(NO_TEXT) from None
 
 
-class WindowLine(http.client.HTTPConnection):
+class WindowConnection(http.client.HTTPConnection):
     """A connection to the process that owns a road's file."""
 
     def __init__(self, dsn: str) -> None:
@@ -294,10 +293,10 @@ def _dialled(server: str, ca_file: str) -> tuple[http.client.HTTPConnection, str
         if parts.scheme == "http":
             return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S), parts.path
         secure = trusting_tls(ca_file)
-        line = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
+        connection = http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=secure)
     except (ValueError, http.client.InvalidURL):
         raise bad from None
-    return line, parts.path
+    return connection, parts.path
 
 
 class FileImport(Struct, frozen=True):

@@ -12,7 +12,7 @@ from click.exceptions import Exit
 from msgspec import Struct, structs
 
 from postroad.api.problems import problem
-from postroad.cli.client import Query, RequestRefused, RoadClient
+from postroad.cli.client import Query, RequestRefused, RoadClient, exit_code
 from postroad.cli.options import SETTINGS, Argument, Group, Option, PanelCommand, made
 from postroad.cli.printing import as_json, err, facts, failed, more, out, table
 from postroad.cli.shared_options import OUTPUT, REQUEST, ROWS, SETTING, Names, shared_parameters
@@ -20,15 +20,7 @@ from postroad.config import FILE, Loaded, Settings, load
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
     BadInput,
-    Conflict,
-    CopyRefused,
-    NotCancelled,
-    NotDead,
-    NotOpen,
-    NotUncertain,
-    Overloaded,
     PostroadError,
-    StoreError,
 )
 from postroad.model.problem import Problem
 
@@ -70,19 +62,19 @@ class BareInvocation:
 
 
 class LocalInvocation(BareInvocation):
-    """Of a command that needs no road."""
+    """A run of a command that needs no road."""
 
     OPTIONS: ClassVar[Names] = OUTPUT
 
 
 class ServerInvocation(BareInvocation):
-    """Of a command that runs until stopped."""
+    """A run of a command that serves until it is stopped."""
 
     OPTIONS: ClassVar[Names] = SETTING
 
     def loaded(self) -> Loaded:
         """Read the settings, and where each comes from."""
-        example = ", as in limits.window=16"
+        example = ", as in limits.drain_s=30"
         flags = dict(named_value("--set", each, example) for each in self._options["set"] or ())
         for name in ("dsn", "listen", "log_level"):
             if self._options.get(name):
@@ -97,19 +89,19 @@ class ServerInvocation(BareInvocation):
 
 
 class SettingsInvocation(ServerInvocation):
-    """Of a command that reads the settings and asks no server."""
+    """A run of a command that reads the settings and asks no server."""
 
     OPTIONS: ClassVar[Names] = (*OUTPUT, *SETTING)
 
 
 class SettingsListing(SettingsInvocation):
-    """Of one that prints them as rows."""
+    """A run of a command that prints settings as rows."""
 
     OPTIONS: ClassVar[Names] = (*OUTPUT, *ROWS, *SETTING)
 
 
 class Invocation(SettingsInvocation):
-    """Of a command that makes requests to the road that its options name."""
+    """A run of a command that makes requests to the road that its options name."""
 
     OPTIONS: ClassVar[Names] = (*OUTPUT, *SETTING, *REQUEST)
 
@@ -143,31 +135,33 @@ class Invocation(SettingsInvocation):
 
 
 class ExportInvocation(Invocation):
-    """Of a command that makes requests and writes JSON in any case."""
+    """A run of a command that makes requests and always writes JSON."""
 
     OPTIONS: ClassVar[Names] = (*SETTING, *REQUEST)
 
 
 class Listing(Invocation):
-    """Of a command that makes requests and prints rows, which have a form for programs."""
+    """A run of a command that makes requests and prints rows, which have a form for programs."""
 
     OPTIONS: ClassVar[Names] = (*Invocation.OPTIONS, *ROWS)
 
-    def page(
+    def listed(
         self,
         path: str,
-        query: Query,
         columns: Sequence[str],
         row: Callable[[Any], Sequence[object]],
         empty: str = "",
+        **query: object,
     ) -> None:
-        """Ask for a page, and print a row for each entry of its only list; `empty` is for none."""
+        """Ask for a list, or for a page that holds one, and print a row for each of its entries.
+        Print `empty` if there are none."""
         said = self.ask("GET", path, query)
         if self.printed(said):
             return
-        entries = next(part for part in said.values() if isinstance(part, list))
+        page: dict[str, Any] = {"entries": said} if isinstance(said, list) else said
+        entries = next(part for part in page.values() if isinstance(part, list))
         self.table(columns, map(row, entries), empty)
-        more(said["after"])
+        more(page.get("after", ""))
 
 
 def _base() -> Settings:
@@ -291,26 +285,14 @@ def ending(call: BareInvocation, function: Callable[..., None], given: dict[str,
     try:
         function(call, **given)
     except RequestRefused as refused:
-        give_up(call, refused.problem, refused.code)
+        give_up(call, refused.problem, exit_code(refused.problem.status))
     except PostroadError as error:
-        give_up(call, problem(error), exit_code(error))
+        told = problem(error)
+        give_up(call, told, exit_code(told.status))
     except BrokenPipeError:
         raise Exit(1) from None
     except KeyboardInterrupt:
         raise Exit(130) from None
-
-
-def exit_code(error: PostroadError) -> int:
-    """The exit code for an error: 1 failed, 2 bad input, 3 unavailable."""
-    match error:
-        case Conflict() | NotDead() | NotCancelled() | NotUncertain() | CopyRefused():
-            return 1
-        case BadInput():
-            return 2
-        case StoreError() | NotOpen() | Overloaded():
-            return 3
-        case _:
-            return 1
 
 
 def give_up(call: BareInvocation, told: Problem, code: int) -> NoReturn:

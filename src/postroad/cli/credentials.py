@@ -7,14 +7,7 @@ from typing import Annotated, Any, Final
 
 import click
 
-from postroad.cli.command import (
-    Commands,
-    Invocation,
-    Listing,
-    SharedOptions,
-    add_group,
-    named_value,
-)
+from postroad.cli.command import Invocation, Listing, SharedOptions, add_group, named_value
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.model.errors import BadInput
@@ -26,7 +19,12 @@ COMMON: Final = ("segments_max", "price", "callback", "expires_at")
 
 def add(app: Group) -> None:
     """Add the commands for credentials."""
-    commands: Commands = {"put": put, "list": list_credentials, "check": check, "delete": delete}
+    commands: dict[str, Any] = {
+        "put": put,
+        "list": list_credentials,
+        "check": check,
+        "delete": delete,
+    }
     text = "Credentials that campaigns send with."
     add_group(app, "credential", "Campaigns", text, commands)
 
@@ -121,13 +119,14 @@ def _pair(text: str) -> tuple[str, object]:
 
 def list_credentials(call: Listing) -> None:
     """List credentials, without their secrets."""
-    said = call.ask("GET", "/v1/credentials")
-    if call.printed(said):
-        return
     columns = ("credential", "kind", "provider~", "account", "sender", "rate", "blocked until")
     names = ("name", "kind", "provider", "account", "sender", "rate")
-    rows = [(*(one[n] for n in names), when(one["blocked_until_ms"])) for one in said]
-    call.table(columns, rows, "no credentials: `postroad credential put`")
+    call.listed(
+        "/v1/credentials",
+        columns,
+        lambda one: (*(one[name] for name in names), when(one["blocked_until_ms"])),
+        "no credentials: `postroad credential put`",
+    )
 
 
 def check(call: Invocation, name: Name) -> None:

@@ -60,12 +60,12 @@ def dead_list(
 ) -> None:
     """List dead messages, the latest death first."""
     query = structs.asdict(where) | {"limit": limit, "after": after}
-    call.page(
+    call.listed(
         "/v1/dead",
-        query,
         ("id", "queue~~", "reason", "died", "error~"),
         lambda row: (row["id"], row["queue"], row["reason"], when(row["died_at_ms"]), row["error"]),
         "no dead messages",
+        **query,
     )
 
 

@@ -118,9 +118,8 @@ def _given(settings: EndpointSettings) -> dict[str, Any]:
 def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List the endpoints."""
     columns = ("endpoint", "url~", "types~", "channels~", "state", "health", "description~")
-    call.page(
+    call.listed(
         "/v1/endpoints",
-        {"limit": limit, "after": after},
         columns,
         lambda one: (
             one["id"],
@@ -132,6 +131,8 @@ def list_endpoints(call: Listing, limit: Limit = 100, after: After = "") -> None
             one["description"],
         ),
         "there are no endpoints: `postroad endpoint create`",
+        limit=limit,
+        after=after,
     )
 
 

@@ -57,22 +57,24 @@ def publish(
 
 def list_events(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List events, the newest first."""
-    call.page(
+    call.listed(
         "/v1/events",
-        {"limit": limit, "after": after},
         ("event", "type~", "published", "messages#"),
         lambda one: (one["id"], one["type"], when(one["made_at_ms"]), len(one["messages"])),
         "there are no events",
+        limit=limit,
+        after=after,
     )
 
 
 def unmatched(call: Listing) -> None:
     """Count the kept events that no endpoint matched, by type."""
-    said = call.ask("GET", "/v1/events:unmatched")
-    if call.printed(said):
-        return
-    rows = [(one["type"], one["count"], one["last"]) for one in said["types"]]
-    call.table(("type~", "events#", "last"), rows, "every event was matched")
+    call.listed(
+        "/v1/events:unmatched",
+        ("type~", "events#", "last"),
+        lambda one: (one["type"], one["count"], one["last"]),
+        "every event was matched",
+    )
 
 
 def show(call: Listing, id: Annotated[str, Argument(help="The event's id: evt_…")]) -> None:  # noqa: A002

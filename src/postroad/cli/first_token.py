@@ -11,7 +11,7 @@ from postroad.stores.naming import file_of
 from postroad.stores.privacy import write_private
 
 FILE: Final = "postroad.token"
-"""Its name in the present folder, for a road that is no file."""
+"""The file's name in the present folder, for a road that is no file."""
 
 
 async def make_first_token(road: Postroad, said: SafeConsole, url: str) -> None:

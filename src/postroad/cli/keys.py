@@ -27,11 +27,11 @@ def new(
     key = new_key(name, secret_bytes)
     call.reply({"key": key}, key)
     if not call.json:
-        err().print("keep it secret: whoever has it can read what it encrypts")
+        err().print("keep it secret: with it one can read what it encrypts")
 
 
 def rotate(call: Invocation) -> None:
-    """Encrypt all secrets anew with the first key. A running server reads its keys again first.
+    """Encrypt all secrets again with the first key. A running server reads its keys again first.
     This can be stopped and run again."""
     said = call.ask("POST", "/v1/keys:rotate")
     call.reply(said, f"encrypted with {said['key']}: {said['sealed']}")

@@ -71,12 +71,11 @@ def _words(rate: str, how: LimitFlags) -> str:
 
 def limits(call: Listing) -> None:
     """List the limits that many lanes share; `explain` shows those of a queue."""
-    said = call.ask("GET", "/v1/limits")
-    if call.printed(said):
-        return
     columns = ("limit", "lanes~", "rate", "cost#", "hours", "tenant", "until")
-    rows = [
-        (
+    call.listed(
+        "/v1/limits",
+        columns,
+        lambda one: (
             one["name"],
             one["lanes"],
             one["rate"],
@@ -84,7 +83,6 @@ def limits(call: Listing) -> None:
             f"{one['hours']} {one['zone']}".strip(),
             one["tenant"],
             when(one["until_ms"]),
-        )
-        for one in said
-    ]
-    call.table(columns, rows, "no named limits: `postroad limit RATE --name NAME --lanes PATTERN`")
+        ),
+        "no named limits: `postroad limit RATE --name NAME --lanes PATTERN`",
+    )

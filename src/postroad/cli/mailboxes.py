@@ -46,12 +46,13 @@ def list_mailboxes(
     after: After = "",
 ) -> None:
     """List mailboxes by name, with how many messages wait in each."""
-    call.page(
+    call.listed(
         "/v1/mailboxes",
-        {"limit": limit, "after": after},
         ("mailbox", "waiting#", "because~"),
         lambda row: (row["box"], row["waiting"], "over its quota" if row["over_quota"] else ""),
         "no mailboxes: `postroad mailbox create`",
+        limit=limit,
+        after=after,
     )
 
 

@@ -25,8 +25,14 @@ from postroad.cli.printing import out, status_text, styled, when
 from postroad.cli.progress import show_progress
 from postroad.cli.queues import holds
 from postroad.model.errors import BadInput
+from postroad.model.replacing import REPLACED, STARTED
 from postroad.remote.api_request import part
 
+EARLIER = {
+    REPLACED: "; the earlier one is cancelled",
+    STARTED: "; the earlier one has started, and is sent, too",
+}
+"""What became of the message before it, with the same `replace`."""
 MORE = "priority, deliver_at, expires_at, replace, at_most, unique_for or header.NAME"
 
 
@@ -87,7 +93,8 @@ def send(
     if call.printed(receipt):
         return
     word = "was stored before, under the same key" if receipt["duplicate"] else "is stored"
-    out().print(styled((receipt["id"], "bold"), f" {word}"))
+    said = EARLIER.get(receipt.get("earlier", ""), "")
+    out().print(styled((receipt["id"], "bold"), f" {word}{said}"))
 
 
 def _more(pairs: Any) -> dict[str, Any]:

@@ -263,7 +263,7 @@ class Group(click.Group):
         return inner
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Their names in the order in which they were added."""
+        """Return the commands' names in the order in which they were added."""
         return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -45,22 +45,20 @@ def link(
 
 def list_links(call: Listing) -> None:
     """List the links that have not ended."""
-    said = call.ask("GET", "/v1/portal-links")
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("id", "tenant", "state", "allows~", "origins~", "ends")
+    call.listed(
+        "/v1/portal-links",
+        columns,
+        lambda row: (
             row["id"],
             row["tenant"],
             "opened" if row["kind"] == "portal" else "not opened",
             " ".join(row["allow"]),
             " ".join(row["origins"]),
             when(row["expires_at_ms"]),
-        )
-        for row in said
-    ]
-    columns = ("id", "tenant", "state", "allows~", "origins~", "ends")
-    call.table(columns, rows, "no links: `postroad portal link` makes one")
+        ),
+        "no links: `postroad portal link` makes one",
+    )
 
 
 def revoke(

@@ -3,15 +3,7 @@
 from typing import Annotated, Any
 
 from postroad.cli.client import RoadClient
-from postroad.cli.command import (
-    Commands,
-    ExportInvocation,
-    Limit,
-    Listing,
-    Yes,
-    add_group,
-    confirmed,
-)
+from postroad.cli.command import ExportInvocation, Limit, Listing, Yes, add_group, confirmed
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, out, pieces, when
 from postroad.cli.progress import show_progress
@@ -26,7 +18,7 @@ WAIT_S = 10
 
 def add(app: Group) -> None:
     """Add the commands for privacy."""
-    commands: Commands = {"export": export, "erase": erase, "list": list_erasures}
+    commands: dict[str, Any] = {"export": export, "erase": erase, "list": list_erasures}
     text = "Export and erase what is stored about a tenant or a recipient."
     add_group(app, "privacy", "Look after it", text, commands)
 
@@ -87,11 +79,11 @@ def followed(road: RoadClient, said: dict[str, Any]) -> dict[str, Any]:
 
 def list_erasures(call: Listing, limit: Limit = 100) -> None:
     """List erasures, the newest first."""
-    said = call.ask("GET", "/v1/privacy/erasures", {"limit": limit})
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("id", "tenant", "recipient", "asked", "step", "waits for#", "rows#")
+    call.listed(
+        "/v1/privacy/erasures",
+        columns,
+        lambda row: (
             row["id"],
             row["tenant"],
             f"{row['recipient_digest'][:12]}…" if row["recipient_digest"] else "everything",
@@ -99,11 +91,10 @@ def list_erasures(call: Listing, limit: Limit = 100) -> None:
             row["step"],
             row["waits_for"] or "",
             sum(row["erased"].values()),
-        )
-        for row in said
-    ]
-    columns = ("id", "tenant", "recipient", "asked", "step", "waits for#", "rows#")
-    call.table(columns, rows, "nothing was erased")
+        ),
+        "nothing was erased",
+        limit=limit,
+    )
 
 
 def _whose(recipient: str, *, everything: bool) -> dict[str, Any]:

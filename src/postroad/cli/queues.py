@@ -39,12 +39,14 @@ def queues(
 ) -> None:
     """List queues by name: how many messages wait, and what holds them back."""
     columns = ("queue~~", "waiting#", "held#", "dead#", "because~")
-    call.page(
+    call.listed(
         "/v1/queues",
-        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (row["queue"], row["waiting"], row["held"], row["dead"], row["because"]),
         "no queues yet: a handler, or the first send to an address, makes one",
+        limit=limit,
+        after=after,
+        **_only(trouble=trouble),
     )
 
 
@@ -56,9 +58,8 @@ def lanes(
         "lane#", "to~~", "shard#", "queues#", "waiting#", "held#", "in flight#",
         "served by~", "because~",
     )  # fmt: skip
-    call.page(
+    call.listed(
         "/v1/lanes",
-        {"limit": limit, "after": after, **_only(trouble=trouble)},
         columns,
         lambda row: (
             row["id"],
@@ -72,6 +73,9 @@ def lanes(
             row["because"],
         ),
         "no lanes yet: the first queue makes one",
+        limit=limit,
+        after=after,
+        **_only(trouble=trouble),
     )
 
 

@@ -85,7 +85,7 @@ class Receiver:
             while await self._one(reader, writer):
                 pass
         except (OSError, EOFError, ValueError, asyncio.LimitOverrunError):
-            pass  # whoever calls may go away, or speak something else
+            pass  # a caller may go away, or speak something else
         finally:
             writer.close()
 

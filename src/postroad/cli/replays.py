@@ -4,15 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import structs
 
-from postroad.cli.command import (
-    After,
-    Commands,
-    Invocation,
-    Limit,
-    Listing,
-    SharedOptions,
-    add_group,
-)
+from postroad.cli.command import After, Invocation, Limit, Listing, SharedOptions, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import when
 from postroad.remote.api_request import part
@@ -43,7 +35,7 @@ class ReplayChoice(SharedOptions, frozen=True):
 
 def add(app: Group) -> None:
     """Add the commands for replays."""
-    commands: Commands = {"start": start, "list": list_replays, "show": show}
+    commands: dict[str, Any] = {"start": start, "list": list_replays, "show": show}
     commands |= {"pause": pause, "resume": resume, "cancel": cancel}
     text = "Replays: jobs that send again what failed or what an endpoint missed."
     add_group(app, "replay", "Events", text, commands)
@@ -64,12 +56,13 @@ def start(
 
 def list_replays(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List replays, the newest first."""
-    call.page(
+    call.listed(
         "/v1/replays",
-        {"limit": limit, "after": after},
         ("replay", "what", "queue~~", "state", "sent"),
         lambda one: (one["id"], one["what"], one["queue"] or "all", one["state"], _progress(one)),
         "there are no replays",
+        limit=limit,
+        after=after,
     )
 
 

@@ -48,7 +48,7 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The modules that add commands, and their names. A new group is a module with `add(app)`."""
 INNER_MAX: Final = 3
-"""Of a name that more groups have, as `list`, none is the one that was meant."""
+"""A name that more groups have, as `list`, is not suggested."""
 
 
 class Root(Group):
@@ -70,7 +70,7 @@ class Root(Group):
         return inner if named else get_close_matches(name[:NAME_MAX], commands)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Their names in the order of the help."""
+        """Return the commands' names in the order of the help."""
         return list(self.whole().commands)
 
     def whole(self) -> "Root":

@@ -30,7 +30,7 @@ class RuleFlags(SharedOptions, frozen=True):
     reason: Annotated[str, Option(help="For suppress: hard_bounce, unsubscribed, …")] = ""
     count: Annotated[int, Option(help="How many such answers a lane has to give first.")] = 1
     within: Annotated[timedelta, Option(help="In this time.")] = timedelta(hours=1)
-    note: Annotated[str, Option(help="Why, for whoever reads it.")] = ""
+    note: Annotated[str, Option(help="Why it exists, for its readers.")] = ""
 
 
 def add(app: Group) -> None:
@@ -60,12 +60,11 @@ def put(
 
 def rules(call: Listing) -> None:
     """List the rules in the order in which they are tried, also those that come with Postroad."""
-    said = call.ask("GET", "/v1/rules")
-    if call.printed(said):
-        return
     columns = ("rule", "lanes~", "status", "code", "text~", "does", "tenant")
-    rows = [
-        (
+    call.listed(
+        "/v1/rules",
+        columns,
+        lambda one: (
             one["name"],
             one["lanes"],
             one["status"],
@@ -73,10 +72,8 @@ def rules(call: Listing) -> None:
             one["text"],
             _does(one),
             one["tenant"],
-        )
-        for one in said
-    ]
-    call.table(columns, rows)
+        ),
+    )
 
 
 def _does(one: dict[str, Any]) -> str:

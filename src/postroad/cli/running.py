@@ -25,6 +25,7 @@ from postroad.engine.runners import StopSummary
 from postroad.hub.access import hub_tokens, new_token
 from postroad.hub.serving import HubService, ListenOptions
 from postroad.model.errors import BadInput, HubInUse
+from postroad.model.python_only import adopt_fields
 from postroad.observe.log import has_handlers, make_log
 from postroad.observe.relay import relayed
 from postroad.observe.tasks import Tasks
@@ -43,11 +44,11 @@ from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
 MIDDLE_AFTER: Final = 3
-"""So many runs of the collector through what is young go before one through what is not quite
-(usual: 10): as much is looked through, but a third at a time. It was up to 5 ms."""
+"""How many collections of young objects come before one of the middle generation (usual: 10): as
+much is searched, but a third at a time. It took up to 5 ms."""
 FULL_AFTER: Final = 334
-"""So many of those go before a full one (usual: 10). With thousands of new lanes one came every
-1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
+"""How many of those come before a full collection (usual: 10). With thousands of new lanes one came
+every 1.3 s, and held up the loop for 30 to 50 ms (decision 045)."""
 
 
 class ServerRole(Struct, frozen=True):
@@ -143,6 +144,8 @@ def own_command() -> list[str]:
 
 def _road(settings: Settings, theirs: Postroad | None) -> Postroad:
     extra = theirs.extra_transports if theirs else ()
+    if theirs is not None:
+        settings = adopt_fields(settings, theirs.settings)
     road = Postroad(settings.dsn, settings=settings, transports=extra)
     if theirs is not None:
         road.registry.adopt(theirs.registry)
@@ -225,9 +228,10 @@ async def _until_stopped(
 def in_hand(ended: StopSummary | None) -> str:
     """What became of the tries that were in flight at a stop, in words."""
     if ended is None or not ended.in_hand:
-        return "nothing was in hand"
+        return "no tries were running"
     became = f"{ended.cut} of them given back uncounted" if ended.cut else "all finished"
-    return f"{ended.in_hand} in hand, {became}"
+    were = "1 try was" if ended.in_hand == 1 else f"{ended.in_hand} tries were"
+    return f"{were} running, {became}"
 
 
 async def _lead(station: HubService, said: SafeConsole, *, alone: bool) -> HubService | None:

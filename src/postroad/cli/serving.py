@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict, Unpack
 
-from postroad.cli.command import ServerInvocation, command
+from postroad.cli.command import ServerInvocation, SharedOptions, command
 from postroad.cli.loading import loading
 from postroad.cli.options import Group, Option
 from postroad.model.extras import Needing
@@ -24,6 +24,20 @@ Processes = Annotated[
 LogLevel = Annotated[str, Option("--log-level", help="debug, info, warning or error.")]
 
 
+class ServerOptions(SharedOptions, frozen=True):
+    """The application, and the options that are settings: `ServerInvocation` reads those."""
+
+    app: App = ""
+    listen: Listen = ""
+    log_level: LogLevel = ""
+
+
+class WorkerOptions(ServerOptions, frozen=True):
+    """Options of processes that deliver."""
+
+    processes: Processes = None
+
+
 class RoleOptions(TypedDict, total=False):
     """What a process does."""
 
@@ -37,16 +51,9 @@ def add(app: Group) -> None:
     """Add the commands."""
 
     @command(app, "up", panel="Run")
-    def up(
-        call: ServerInvocation,
-        app: App = "",
-        listen: Listen = "",
-        log_level: LogLevel = "",
-        processes: Processes = None,
-    ) -> None:
+    def up(call: ServerInvocation, how: WorkerOptions) -> None:
         """Run API, worker and hub, on SQLite in ./road/ unless --dsn is given."""
-        del listen, log_level
-        serve(call, app, api=True, delivers=True, hub=True, processes=processes)
+        serve(call, how.app, api=True, delivers=True, hub=True, processes=how.processes)
 
     @command(app, "hub", panel="Run")
     def hub(call: ServerInvocation, listen: Listen = "", log_level: LogLevel = "") -> None:
@@ -56,25 +63,15 @@ def add(app: Group) -> None:
         serve(call, "", hub=True)
 
     @command(app, "api", panel="Run")
-    def api(
-        call: ServerInvocation, app: App = "", listen: Listen = "", log_level: LogLevel = ""
-    ) -> None:
+    def api(call: ServerInvocation, how: ServerOptions) -> None:
         """Run the API alone; workers deliver what it accepts."""
-        del listen, log_level
-        serve(call, app, api=True)
+        serve(call, how.app, api=True)
 
     @command(app, "worker", panel="Run")
-    def worker(
-        call: ServerInvocation,
-        app: App = "",
-        listen: Listen = "",
-        log_level: LogLevel = "",
-        processes: Processes = None,
-    ) -> None:
+    def worker(call: ServerInvocation, how: WorkerOptions) -> None:
         """Run a worker: it delivers, without an open API. Commands on this machine still reach it;
         --listen opens a port for health checks and metrics."""
-        del listen, log_level
-        serve(call, app, delivers=True, processes=processes)
+        serve(call, how.app, delivers=True, processes=how.processes)
 
 
 def serve(call: ServerInvocation, app: str, **role: Unpack[RoleOptions]) -> None:

@@ -54,22 +54,20 @@ def whole_address(call: Invocation, said: dict[str, Any]) -> str:
 
 def list_sessions(call: Listing) -> None:
     """List who is logged in."""
-    said = call.ask("GET", "/v1/sessions")
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("id", "tenant", "name~", "role", "since", "ends")
+    call.listed(
+        "/v1/sessions",
+        columns,
+        lambda row: (
             row["id"],
             row["tenant"],
             row["name"],
             row["role"] or "",
             when(row["created_at_ms"]),
             when(row["expires_at_ms"]),
-        )
-        for row in said
-    ]
-    columns = ("id", "tenant", "name~", "role", "since", "ends")
-    call.table(columns, rows, "nobody is logged in: `postroad login` makes a link")
+        ),
+        "nobody is logged in: `postroad login` makes a link",
+    )
 
 
 def end(

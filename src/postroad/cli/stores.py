@@ -112,7 +112,7 @@ def restored(
     hold: Annotated[
         bool, Option("--hold", help="Let nothing of this road run until `store release`.")
     ] = False,
-    reason: Annotated[str, Option(help="Why it is held, for whoever tries to run it.")] = "",
+    reason: Annotated[str, Option(help="Why it is held, for people who try to run it.")] = "",
     limit: Annotated[int, Option(help="Show at most this many queues.", min=1)] = 20,
 ) -> None:
     """Tell what a road that was restored from a backup would send again, before it runs. With

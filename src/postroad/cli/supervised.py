@@ -1,4 +1,4 @@
-"""A process under a supervisor: the line between them, and what each asks the other."""
+"""A process under a supervisor: the connection between them, and what each asks the other."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from postroad.api.serving import ApiServer
 from postroad.observe.metrics import CountedSample
 
 VARIABLE: Final = "POSTROAD_SUPERVISED"
-"""Given to a process by its supervisor: the descriptor of the line, and its number from 0."""
+"""Given to a process by its supervisor: the descriptor of the connection, and its number from 0."""
 LINE_BYTES_MAX: Final = 16 << 20
 SUM_S: Final = 3.0
 
@@ -26,16 +26,16 @@ class Word(Struct):
     counts: list[CountedSample] = []
 
 
-class Line:
-    """One end of the line, in lines of JSON."""
+class SupervisorConnection:
+    """One end of the connection between a supervisor and its process: lines of JSON."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     @classmethod
-    async def over(cls, end: socket.socket) -> "Line":
-        """Open a line over a socket."""
+    async def over(cls, end: socket.socket) -> "SupervisorConnection":
+        """Open one over a socket."""
         return cls(*await asyncio.open_connection(sock=end, limit=LINE_BYTES_MAX))
 
     def say(self, kind: str, counts: list[CountedSample] | None = None) -> None:
@@ -60,7 +60,11 @@ class SupervisedProcess:
     def __init__(self, descriptor: int, number: int) -> None:
         self.number = number
         self._end = socket.socket(fileno=descriptor)
-        self._line: Line | None = None
+        # The connection is this process's alone: while a copy that a handler forks, or a program
+        # that it starts, has it too, the supervisor does not see that this process has ended.
+        self._end.set_inheritable(False)
+        os.register_at_fork(after_in_child=self._leave_connection)
+        self._connection: SupervisorConnection | None = None
         self._summed: asyncio.Future[list[CountedSample]] | None = None
 
     @classmethod
@@ -72,24 +76,29 @@ class SupervisedProcess:
         descriptor, _, number = said.partition(":")
         return cls(int(descriptor), int(number))
 
+    def _leave_connection(self) -> None:
+        descriptor = self._end.detach()  # close() would leave it open while uvloop uses it
+        if descriptor >= 0:
+            os.close(descriptor)
+
     async def serve(self, server: ApiServer, counts: Callable[[], list[CountedSample]]) -> None:
         """Tell that this process works, answer the supervisor, and stop when it is gone."""
-        line = self._line = await Line.over(self._end)
-        line.say("started")
-        while (word := await line.hear()) is not None:
+        connection = self._connection = await SupervisorConnection.over(self._end)
+        connection.say("started")
+        while (word := await connection.hear()) is not None:
             if word.kind == "count":
-                line.say("counted", counts())
+                connection.say("counted", counts())
             elif self._summed is not None and not self._summed.done():
                 self._summed.set_result(word.counts)
         server.stop()
 
     async def others(self, own: list[CountedSample]) -> list[CountedSample]:
         """What the other processes have counted, and those that ended."""
-        if self._line is None:
+        if self._connection is None:
             return []
         if self._summed is None or self._summed.done():
             self._summed = asyncio.get_running_loop().create_future()
-            self._line.say("sum", own)
+            self._connection.say("sum", own)
         with suppress(TimeoutError):
             async with asyncio.timeout(SUM_S):
                 return await asyncio.shield(self._summed)

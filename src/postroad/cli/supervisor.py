@@ -1,4 +1,4 @@
-"""`--processes N`: a supervisor that starts worker processes, watches them, starts those anew that
+"""`--processes N`: a supervisor that starts worker processes, watches them, restarts those that
 end, and drains all of them when it is stopped. It opens no road and asks the store nothing."""
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from postroad.cli.supervised import VARIABLE, Line, Word
+from postroad.cli.supervised import VARIABLE, SupervisorConnection, Word
 from postroad.observe.metrics import CountedSample, added
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
@@ -21,9 +21,11 @@ LONGEST_WAIT_S: Final = 60.0
 STEADY_S: Final = 60.0
 """One that ran so long has not failed at its start."""
 COUNT_S: Final = 2.0
-"""So long a sum of metrics waits for the processes."""
+"""How long a sum of metrics waits for the processes."""
+LAST_WORDS_S: Final = 1.0
+"""How long the last words of a process that has ended are read: they are there by then."""
 KILL_AFTER_S: Final = 20.0
-"""So long after its drain a process that has not ended is killed."""
+"""How long after its drain a process that has not ended is killed."""
 STOPPED_CODES: Final = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
 """How a stopped process ends: by the signal itself while it loads and has nothing in hand."""
 
@@ -31,9 +33,9 @@ STOPPED_CODES: Final = (0, -signal.SIGTERM, -signal.SIGINT, 128 + signal.SIGINT)
 class WorkerProcess:
     """One process, and what it has said."""
 
-    def __init__(self, process: Process, line: Line) -> None:
+    def __init__(self, process: Process, connection: SupervisorConnection) -> None:
         self.process = process
-        self.line = line
+        self.connection = connection
         self.counts: list[CountedSample] = []
         """What it had counted when it was last asked."""
         self.counted = asyncio.Event()
@@ -78,7 +80,7 @@ class ProcessSupervisor:
         self._first_works.set()  # or never
 
     async def _keep(self, number: int, works: asyncio.Event) -> None:
-        """Start a process, and start it anew when it ends."""
+        """Start a process, and restart it when it ends."""
         wait_s = FIRST_WAIT_S
         while not self._stopping.is_set():
             begun_s = self._clock.steady_s()
@@ -107,18 +109,26 @@ class ProcessSupervisor:
             return 1
         if self._stopping.is_set():  # its stop was asked for while it was started
             worker.process.terminate()
-        while (word := await worker.line.hear()) is not None:
-            if word.kind == "started":
-                works.set()
-                self._log.info("a process works", number=number, pid=worker.process.pid)
-            self._answer(worker, word)
+        hearing = asyncio.create_task(self._hear(number, worker, works))
         code = await worker.process.wait()
+        # Not until the connection ends: a copy of the process may have it open for ever.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS_S):
+                await hearing
         del self._workers[number]
-        worker.line.close()
+        worker.connection.close()
         worker.counted.set()
         totals = [each for each in worker.counts if each.total]
         self._ended_counts = added(self._ended_counts, totals)
         return code
+
+    async def _hear(self, number: int, worker: WorkerProcess, works: asyncio.Event) -> None:
+        """Hear what a process says, until it has ended."""
+        while (word := await worker.connection.hear()) is not None:
+            if word.kind == "started":
+                works.set()
+                self._log.info("worker process is ready", number=number, pid=worker.process.pid)
+            self._answer(worker, word)
 
     async def _start(self, number: int) -> WorkerProcess:
         ours, theirs = socket.socketpair()
@@ -132,7 +142,7 @@ class ProcessSupervisor:
         except OSError:
             ours.close()
             raise
-        return WorkerProcess(process, await Line.over(ours))
+        return WorkerProcess(process, await SupervisorConnection.over(ours))
 
     def _answer(self, worker: WorkerProcess, word: Word) -> None:
         if word.kind in ("counted", "sum"):
@@ -145,14 +155,14 @@ class ProcessSupervisor:
 
     async def _say_sum(self, worker: WorkerProcess) -> None:
         others = [each for each in self._workers.values() if each is not worker]
-        worker.line.say("summed", await self._sum(others))
+        worker.connection.say("summed", await self._sum(others))
 
     async def _sum(self, workers: Iterable[WorkerProcess]) -> list[CountedSample]:
         """What these have counted, and those that ended. One that is silent counts as before."""
         asked = list(workers)
         for worker in asked:
             worker.counted.clear()
-            worker.line.say("count")
+            worker.connection.say("count")
         with suppress(TimeoutError):
             async with asyncio.timeout(COUNT_S):
                 for worker in asked:

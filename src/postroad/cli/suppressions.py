@@ -6,15 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from postroad.cli.client import FileImport
-from postroad.cli.command import (
-    After,
-    Commands,
-    ExportInvocation,
-    Invocation,
-    Limit,
-    Listing,
-    add_group,
-)
+from postroad.cli.command import After, ExportInvocation, Invocation, Limit, Listing, add_group
 from postroad.cli.options import Argument, Group, Option
 from postroad.cli.printing import err, pieces, when
 from postroad.model.errors import BadInput
@@ -34,7 +26,7 @@ NDJSON_NAMES: Final = (".ndjson", ".jsonl", ".json")
 
 def add(app: Group) -> None:
     """Add the commands for suppression lists."""
-    commands: Commands = {"add": put, "remove": remove, "list": list_entries}
+    commands: dict[str, Any] = {"add": put, "remove": remove, "list": list_entries}
     commands |= {"import": import_file, "export": export, "report": report}
     text = "Suppression lists: recipients that are not sent to."
     add_group(app, "suppression", "Campaigns", text, commands, otherwise="list")
@@ -74,9 +66,8 @@ def list_entries(
 ) -> None:
     """List who is not sent to, the newest first."""
     which = _query(reason=reason, recipient=recipient, after=after, everywhere=everywhere)
-    call.page(
+    call.listed(
         "/v1/suppressions",
-        {"limit": limit, **which},
         ("recipient~", "reason", "since", "from~", "note~"),
         lambda row: (
             row["recipient"],
@@ -86,6 +77,8 @@ def list_entries(
             row["note"],
         ),
         "nobody is on this list",
+        limit=limit,
+        **which,
     )
 
 

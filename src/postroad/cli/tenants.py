@@ -14,7 +14,7 @@ from postroad.cli.command import (
     confirmed,
 )
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, out, when
+from postroad.cli.printing import out, when
 from postroad.cli.privacy import erased, followed
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
@@ -81,20 +81,19 @@ def create(
 
 def list_tenants(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List all tenants by name, also those that were made by their first use."""
-    said = call.ask("GET", "/v1/tenants", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (
+    call.listed(
+        "/v1/tenants",
+        ("tenant", "created", "own limits~", "description~"),
+        lambda one: (
             one["name"],
             _made(one),
             ", ".join(f"{name} {one['limits'][name]:,}" for name in one["own"]),
             one["description"],
-        )
-        for one in said["tenants"]
-    ]
-    call.table(("tenant", "created", "own limits~", "description~"), rows, "no tenants")
-    more(said["after"])
+        ),
+        "no tenants",
+        limit=limit,
+        after=after,
+    )
 
 
 def show(call: Listing, name: Name) -> None:

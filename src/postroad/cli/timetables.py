@@ -6,17 +6,9 @@ from typing import Annotated, Any
 import msgspec
 
 from postroad.cli.bodies import BodyFlags
-from postroad.cli.command import (
-    After,
-    Commands,
-    Invocation,
-    Limit,
-    Listing,
-    SharedOptions,
-    add_group,
-)
+from postroad.cli.command import After, Invocation, Limit, Listing, SharedOptions, add_group
 from postroad.cli.options import Argument, Group, Option
-from postroad.cli.printing import more, when
+from postroad.cli.printing import when
 from postroad.model.errors import BadInput
 from postroad.remote.api_request import part
 
@@ -53,7 +45,7 @@ class TimeFlags(SharedOptions, frozen=True):
 
 def add(app: Group) -> None:
     """Add the commands for timetables."""
-    commands: Commands = {"create": create, "list": list_timetables, "show": show}
+    commands: dict[str, Any] = {"create": create, "list": list_timetables, "show": show}
     commands |= {"change": change, "pause": pause, "resume": resume, "run": run, "delete": delete}
     text = "Timetables: what is sent at set times, each time once in the whole fleet."
     add_group(app, "timetable", "Messages", text, commands)
@@ -78,16 +70,14 @@ def create(
 
 def list_timetables(call: Listing, limit: Limit = 100, after: After = "") -> None:
     """List timetables by name, also those that programs declare."""
-    said = call.ask("GET", "/v1/timetables", {"limit": limit, "after": after})
-    if call.printed(said):
-        return
-    rows = [
-        (one["name"], one["when"], one["queue"], _next(one), one["origin"])
-        for one in said["timetables"]
-    ]
-    columns = ("timetable", "when~", "queue~", "next", "origin")
-    call.table(columns, rows, "there are no timetables")
-    more(said["after"])
+    call.listed(
+        "/v1/timetables",
+        ("timetable", "when~", "queue~", "next", "origin"),
+        lambda one: (one["name"], one["when"], one["queue"], _next(one), one["origin"]),
+        "there are no timetables",
+        limit=limit,
+        after=after,
+    )
 
 
 def show(call: Listing, name: Name) -> None:

@@ -55,11 +55,11 @@ def make(
 
 def list_tokens(call: Listing) -> None:
     """List all tokens, without their secrets."""
-    said = call.ask("GET", "/v1/tokens")
-    if call.printed(said):
-        return
-    rows = [
-        (
+    columns = ("id", "tenant", "name~", "role", "may~", "made", "ends")
+    call.listed(
+        "/v1/tokens",
+        columns,
+        lambda row: (
             row["id"],
             row["tenant"],
             row["name"],
@@ -67,11 +67,9 @@ def list_tokens(call: Listing) -> None:
             " ".join(row["scopes"]),
             when(row["created_at_ms"]),
             when(row["expires_at_ms"]),
-        )
-        for row in said
-    ]
-    columns = ("id", "tenant", "name~", "role", "may~", "made", "ends")
-    call.table(columns, rows, "no tokens: `postroad token make`")
+        ),
+        "no tokens: `postroad token make`",
+    )
 
 
 def revoke(

@@ -103,7 +103,7 @@ def _figures(road: RoadClient, before: Look | None, now_ms: int) -> Any:
 
 
 def _jobs(road: RoadClient) -> Any:
-    """None on a road that keeps no progress, as on RabbitMQ."""
+    """Return the running jobs; None on a road that keeps no progress, as on RabbitMQ."""
     try:
         return road.ask("GET", "/v1/jobs", {"limit": 100})
     except RequestRefused as refused:
@@ -113,7 +113,7 @@ def _jobs(road: RoadClient) -> Any:
 
 
 def _workers(road: RoadClient) -> Any:
-    """None for a tenant's token, which may not see them."""
+    """Return the workers; None for a tenant's token, which may not see them."""
     try:
         return road.ask("GET", "/v1/workers")["workers"]
     except RequestRefused as refused:

@@ -31,7 +31,7 @@ class Part(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: list[Cells]
     spare: bool = False
-    """It is shown where the others have left room."""
+    """Whether it is shown only where the others have left space."""
 
 
 def drawn(look: Look, width: int, height: int) -> list[str]:

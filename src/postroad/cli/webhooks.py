@@ -106,9 +106,8 @@ def list_webhooks(
 ) -> None:
     """List the webhooks that something is set for, without their secrets."""
     columns = ("webhook~~", "signing keys#", "headers~", "rejected by~", "timeout#", "fault~")
-    call.page(
+    call.listed(
         "/v1/webhooks",
-        {"limit": limit, "after": after},
         columns,
         lambda one: (
             one["url"],
@@ -119,6 +118,8 @@ def list_webhooks(
             one["fault"],
         ),
         "nothing is set for any webhook: `postroad webhook set`",
+        limit=limit,
+        after=after,
     )
 
 
@@ -130,12 +131,11 @@ def delete(call: Invocation, url: Url) -> None:
 def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
     """List every try of a message: when, to which address, and what the server answered."""
     columns = ("try#", "started", "outcome", "status#", "took#", "address", "fault~", "answer~")
-    said = call.ask("GET", f"/v1/messages/{part(id)}/attempts")
-    if call.printed(said):
-        return
     columns = ("try#", "started", "outcome", "status#", "took#", "address", "fault~", "answer~")
-    rows = [
-        (
+    call.listed(
+        f"/v1/messages/{part(id)}/attempts",
+        columns,
+        lambda one: (
             one["number"],
             when(one["started_at_ms"]),
             one["outcome"],
@@ -144,10 +144,9 @@ def attempts(call: Listing, id: MessageId) -> None:  # noqa: A002
             one["address"],
             one["fault"],
             one["answer"][:40],
-        )
-        for one in said
-    ]
-    call.table(columns, rows, "no try of it is in the log")
+        ),
+        "no try of it is in the log",
+    )
 
 
 def _ladder(ladder: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Actions that ask the API once and say what came of it: most buttons of the pages."""
+"""Actions that ask the API once and show its answer: most buttons of the pages."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -47,7 +47,7 @@ YEAR_S: Final = 31_536_000
 REGION: Final = "postroad-region"
 """A script asks for some regions of a page, by their names."""
 FETCH: Final = "postroad-fetch"
-"""A script sends a form, and shows what came of it itself."""
+"""A script sends the form and shows the answer itself."""
 NOTICE_S: Final = 20
 FOREVER: Final = {"cache-control": "public, max-age=31536000, immutable"}
 
@@ -100,7 +100,7 @@ class Dashboard:
             return _away(request)
         except ProblemAnswer as error:
             return _failed(request, error.problem)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
+        except Exception as error:  # noqa: BLE001 - a fault of ours is answered without its trace
             if not isinstance(error, PostroadError):
                 self._api.log_fault(request, error)
             return _failed(request, problem(error))
@@ -184,8 +184,8 @@ class Dashboard:
         return self._counted(request.who.token, Stream(pieces, EVENTS))
 
     def _counted(self, session: str, stream: Stream) -> Stream:
-        """A stream, if the session has not too many. A browser shows no refusal of a stream, so one
-        is told in it."""
+        """Open a stream, if the session has not too many. A browser shows no refusal of a stream,
+        so the stream itself says it."""
         if self._watching[session] >= WATCHED_MAX:
             return Stream(_full(), EVENTS)
         self._watching[session] += 1
@@ -257,7 +257,7 @@ async def _full() -> AsyncIterator[bytes]:
 
 
 def _wants_page(request: Request) -> bool:
-    """Whether a browser asks for a page: what is not there is told on one."""
+    """Whether a browser asks for a page: a missing page is answered with one."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 

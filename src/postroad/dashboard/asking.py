@@ -23,8 +23,8 @@ class ProblemAnswer(Exception):
 
 
 class PageApi:
-    """Asks the API as the person who asks for a page: with the same rights, and the same lines in
-    the audit log."""
+    """Asks the API as the person at the page: with the same rights, and the same lines in the audit
+    log."""
 
     def __init__(self, app: Application, request: Request) -> None:
         self._app = app
@@ -101,7 +101,7 @@ class PageApi:
 
 
 async def can_send_again(api: PageApi, message: str) -> bool:
-    """Whether the body of a finished message was kept; who may not see it is told too."""
+    """Whether the body of a finished message was kept; callers that may not see it learn it too."""
     try:
         await api.do("/v1/messages:send-again", {"ids": [message], "dry_run": True})
     except ProblemAnswer:

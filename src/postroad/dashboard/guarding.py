@@ -17,7 +17,8 @@ MAIL_POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "form-action 'none'; frame-ancestors 'self'; base-uri 'none'"
 )
-"""Of a mail that is shown in a frame: no scripts, no forms, nothing is fetched; its own styles."""
+"""The policy of a mail that is shown in a frame: it runs no scripts, has no forms and fetches
+nothing. Its own styles are allowed."""
 HEADERS: Final = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",

@@ -13,7 +13,7 @@ from postroad.ports.log import Log
 
 KEPT_MAX: Final = 20
 TENANTS_MAX: Final = 1_000
-"""So many of a tenant are remembered, of the tenants who asked last."""
+"""How many jobs of a tenant are remembered, and of how many tenants: those that asked last."""
 COUNTED: Final = ("count", "sent", "cancelled")
 
 

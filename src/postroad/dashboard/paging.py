@@ -160,7 +160,7 @@ class WebPage(Struct, frozen=True):
     """A page: where it is, its regions, and its actions by the path that forms are sent to."""
 
     name: str
-    """Also that of its folder of templates."""
+    """The page's name, and that of its folder of templates."""
     path: str
     title: str
     regions: tuple[Region, ...] = ()

@@ -76,7 +76,7 @@ Pair = tuple[int | None, int | None]
 
 
 def slots(points: Sequence[dict[str, Any]], since_ms: int, step_ms: int, many: int) -> list[Slot]:
-    """So many stretches from a moment on, with the figures of the points in each."""
+    """Return the stretches of time from a moment on, with the figures of the points in each."""
     found: list[list[dict[str, Any]]] = [[] for _ in range(many)]
     for one in points:
         at = (one["at_ms"] - since_ms) // step_ms

@@ -69,12 +69,12 @@ class Servers:
         return Reply(500) if user == "never" or bad_deploy or luck < 30 else OK
 
     async def limited(self, user: str, _parcel: DemoBody) -> Reply:
-        """Takes a few in four minutes for each user, then answers 429 with Retry-After."""
+        """Takes a few in four minutes for each user, then wants to be left alone for as long."""
         await self._clock.sleep(1)
         now_s = self._clock.steady_s()
         taken = self._taken[user] = [s for s in self._taken[user] if s > now_s - QUOTA_WINDOW_S]
         if len(taken) >= self._quota_messages:
-            return Reply(429, math.ceil(taken[0] + QUOTA_WINDOW_S - now_s))
+            return Reply(429, math.ceil(QUOTA_WINDOW_S))
         taken.append(now_s)
         return OK
 

@@ -30,7 +30,7 @@ class Running(Struct, frozen=True):
 
     ports: dict[str, int]
     begin: Callable[[], None]
-    """Their time begins."""
+    """Called when the servers' time begins."""
     come_back: Callable[[], None]
     """The one that was away listens from now on."""
 

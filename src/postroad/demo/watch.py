@@ -58,7 +58,7 @@ class RoadSnapshot(Struct, frozen=True):
     levels: dict[int, int]
     """Messages that wait, by retry level."""
     outcomes: dict[str, int]
-    """Tries so far, by what came of them."""
+    """Tries so far, by outcome."""
     rate: float
     """Deliveries a second, in real time."""
 

@@ -23,7 +23,7 @@ from postroad.verbs.handler_options import HandlerOptions, handler_policy
 
 OWN_OPTIONS = {"dsn", "database"}
 RESULT_TTL_S = 86_400
-"""So long results are kept, unless the option `result_ttl` says otherwise."""
+"""How long results are kept, unless the option `result_ttl` says otherwise."""
 
 
 class Backend(BaseTaskBackend):  # type: ignore[misc]  # Django has no types

@@ -14,7 +14,7 @@ from postroad.model.errors import BadInput, NoOwner
 from postroad.verbs.parts import Parts
 
 PATIENCE_S: Final = 3.0
-"""So long a request of Django waits for a worker that is restarted."""
+"""How long a request of Django waits for a worker that is restarted."""
 
 _OPENING = threading.Lock()
 _OPEN: dict[tuple[int, str], sync.Postroad] = {}

@@ -27,7 +27,7 @@ from postroad.transports.job import Message
 from postroad.transports.job_result import RESULT_BYTES_MAX
 
 RUNNING_S: Final = 0.5
-"""A task that runs for so long is RUNNING; of shorter ones nobody is told, which costs nothing."""
+"""A task that runs for so long is RUNNING; shorter ones are not reported, which costs nothing."""
 
 
 def run_task(message: Message[dict[str, Any]]) -> Any:
@@ -85,7 +85,7 @@ def _kept(task: Any, value: Any) -> Any:
 
 
 def _unkept(task: Any, why: str, do: str) -> Reject:
-    """Done again, the task would return the same."""
+    """Repeating the task would return the same."""
     return Reject(
         f"BadResult: what the task {task.module_path} returned {why}: {do}, or keep no results, "
         f'with "result_ttl": 0 in the OPTIONS of TASKS[{task.backend!r}]'

@@ -42,9 +42,9 @@ class Admission:
         self._unproven = False
         """The lane has not answered yet, and this is its only send in flight."""
         self.lacked_capacity = False
-        """Something was refused since this process has no capacity for it."""
+        """Whether a send was refused since this process has no capacity for it."""
         self.lacked_slot = False
-        """Something was refused since its limits have no rate slot for it."""
+        """Whether a send was refused since its limits have no rate slot for it."""
 
     def next(self, now_ms: int) -> Message | None:
         """The lane's next message, with its place taken."""
@@ -80,7 +80,7 @@ class Admission:
         return True
 
     def ended(self, message: Message) -> None:
-        """It gives its place back."""
+        """Give the place of an ended send back."""
         self._capacity.give(message.level, self._pool, self._tenant)
         if self._unproven:
             self._capacity.count_unproven(self._tenant, -1)

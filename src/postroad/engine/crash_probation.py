@@ -5,8 +5,8 @@ from typing import Final
 from msgspec import Struct
 
 CLEAN_AFTER: Final = 8
-"""So many go one at a time: a whole window would make the neighbours of a message that kills its
-process suspects too."""
+"""How many messages are sent one at a time: with a whole window the neighbours of a message that
+kills its process would be suspects too."""
 
 
 class CrashProbation(Struct, gc=False):

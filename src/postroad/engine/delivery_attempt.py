@@ -81,7 +81,7 @@ class DeliveryAttempt:
         self._slot_s = deps.pacing.take(worker, queue) if paced else None
         """When it may start; None where nothing limits it."""
         self._noted = worker.probation.active or queue.policy.at_most_once
-        """Its start is written down before it is made."""
+        """Whether the start is written down before it is made."""
         self._session: Session | None = None
         """Set when it may have left."""
 
@@ -168,7 +168,8 @@ class DeliveryAttempt:
         return may_go and deps.may_start(clock.steady_s())
 
     async def _not_started(self) -> None:
-        """It was not sent after all: a note that it was would make it suspect for ever."""
+        """Take back the note of a start: the message was not sent, and the note would keep it
+        suspect."""
         store = self._deps.store
         while self._noted:
             try:
@@ -203,7 +204,8 @@ class DeliveryAttempt:
         return later(STOPPED, after_ms=0) if stopped else outcome
 
     async def _stopped(self) -> Outcome | None:
-        """Its message was cancelled while it ran: it spends no level, and is not tried again."""
+        """Return the outcome of a send whose message was cancelled meanwhile: it spends no level,
+        and is not tried again."""
         if self._session is None:
             await self._not_started()
             return None
@@ -211,7 +213,7 @@ class DeliveryAttempt:
         return later(STOPPED, after_ms=0)
 
     def _overdue(self) -> Outcome:
-        """It was cut at its deadline."""
+        """Return the outcome of a send that was cut at its deadline."""
         policy, session = self._queue.policy, self._session
         limit_s = policy.timeout_ms / 1000
         if session is None:

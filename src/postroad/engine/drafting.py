@@ -34,10 +34,10 @@ class Send(Struct, frozen=True):
     """Messages of one key go one after the other, in order of acceptance."""
     deliver_at: datetime | None = None
     delay: Duration = 0.0
-    """From now, in seconds or as a timedelta; instead of `deliver_at`."""
+    """The delay from now, in seconds or as a timedelta; instead of `deliver_at`."""
     expires_at: datetime | None = None
     priority: int = 0
-    """From -9 to 9; higher goes first among the messages of its queue."""
+    """The priority, from -9 to 9: higher goes first among the messages of its queue."""
     headers: dict[str, str] | None = None
     tenant: str = "default"
     credential: str = ""
@@ -47,7 +47,8 @@ class Send(Struct, frozen=True):
     zone: str = ""
     """The recipient's time zone, by which allowed hours go."""
     replace: str | None = None
-    """It takes the place of an earlier message of its queue with this key that has not started."""
+    """The message takes the place of an earlier one of its queue with this key that has not
+    started."""
     at_most: Duration = 0.0
     """How long replacing may put it off, from the first one on."""
     unique_for: Duration = 0.0

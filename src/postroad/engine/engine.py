@@ -66,6 +66,7 @@ class Engine:
         self._stop_asked = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._broken: BaseException | None = None
+        self._began_s = 0.0
         self._tasks = Tasks(log, self.broke)
         pools = {pool: t.concurrency(pool) for t in transports.values() for pool in t.pools()}
         self._pools = sorted(pools)
@@ -112,6 +113,10 @@ class Engine:
         """Whether a try of this message is under way here."""
         return any(lane.open_messages.is_in_flight(number) for lane in self.lanes.values())
 
+    def age_s(self) -> float:
+        """How long it has run."""
+        return self._store.clock.steady_s() - self._began_s
+
     def window(self, lane: int) -> LaneWindow | None:
         """The window of a lane; None if another process serves it, or none."""
         worker = self.lanes.get(lane)
@@ -136,6 +141,7 @@ class Engine:
 
     def start(self) -> None:
         """Listen to the bell, poll all levels, serve lanes."""
+        self._began_s = self._store.clock.steady_s()
         self._store.bell.listen(self.owner, self)
         self.spawn(self.recorder.run(), "recorder")
         self.spawn(self._reader.run(), "reader")
@@ -304,7 +310,7 @@ class Engine:
         return not (self._runners.stopping or full or now_s > self.janitor.stale_after_s)
 
     def _pump(self, worker: LaneWorker) -> None:
-        """Something changed for this lane: ask for what it lacks, start what can go."""
+        """Ask the store for what a changed lane lacks, and start what can go."""
         if worker.stopped:
             self.owned.calm.set()
             return
@@ -322,7 +328,7 @@ class Engine:
             self._pump(worker)
 
     def _rest(self, worker: LaneWorker) -> None:
-        """Ask the store for what the lane lacks. No runner starts here: whoever makes something
+        """Ask the store for what the lane lacks. No runner starts here: what makes a message
         startable starts one."""
         if worker.stopped:
             self.owned.unsettled.set()  # it may have opened a session since

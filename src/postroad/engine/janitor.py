@@ -135,7 +135,8 @@ class Janitor:
             await self._store.clock.sleep(self._limits.retain_every_s)
 
     async def _trim_daily(self) -> None:
-        """Once a day: an idle process sends its database few statements."""
+        """Trim the audit log, reports and erasures once a day: an idle process sends its database
+        few statements."""
         now_ms, limits = self._store.clock.now_ms(), self._limits
         if self._audit_at_ms > now_ms:
             return

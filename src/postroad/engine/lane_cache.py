@@ -55,7 +55,7 @@ class LaneCache(Struct, gc=False, eq=False):
     _look_whole: bool = False
     """The next look asks for all that is ready, not only for what is new."""
     _must_look: bool = False
-    """Something changed that even a lane which may not send has to hear of."""
+    """Whether something changed that even a lane which may not send has to read."""
     _new_rungs: dict[int, None] = field(default_factory=dict)
     """Rungs that rang and were never looked at."""
     _read_while_open: dict[int, tuple[int, int]] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class LanePacing:
         return self._reserver(worker, queue.ledgers).take() if queue.ledgers else None
 
     def retry(self, worker: LaneWorker) -> None:
-        """Something about the lane has changed, perhaps a limit."""
+        """Ask for slots again: something about the lane has changed, perhaps a limit."""
         for reserver in worker.reservers.values():
             reserver.retry()
 

@@ -27,7 +27,7 @@ class LaneQueue(Struct, gc=False, eq=False):
     rungs: dict[int, RungBuffer] = field(default_factory=dict)
     in_flight: int = 0
     listed: bool = False
-    """It is in the schedule's line."""
+    """Whether it is in the schedule's line."""
     _unrecorded: int = 0
     """Changes of its block that the store does not know yet."""
     _recorded_at_look: int = 0
@@ -46,7 +46,7 @@ class LaneQueue(Struct, gc=False, eq=False):
             self.block = queue.block
 
     def set_block(self, block: Block | None) -> None:
-        """Block it, or lift its block; the store is told by a record."""
+        """Block it, or lift its block; a record writes that to the store."""
         self.block = block
         self._unrecorded += 1
 

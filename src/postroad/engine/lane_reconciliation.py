@@ -9,8 +9,9 @@ from postroad.ports.store import Store
 
 class LaneReconciliation:
     """After a claim whose answer was lost, or a release that failed, the store may hold lanes for
-    this owner that nobody serves. Before the next claim the store is told which lanes are known
-    here, and frees the others. One claim or reconciliation is made at a time: `lock`."""
+    this owner that nobody serves. Before the next claim this sends the store the lanes that are
+    known here, and the store frees the others. One claim or reconciliation is made at a time:
+    `lock`."""
 
     def __init__(self, store: Store, owner: int, lanes: Mapping[int, LaneWorker]) -> None:
         self.lock = asyncio.Lock()

@@ -10,7 +10,7 @@ the worker decides whether the lane may send at all and what each answer changes
 - *Open messages* are in flight, waiting for a retry in place, or answered and not recorded yet.
   They are not started again from their rungs until the store has recorded what became of them.
 - An answer becomes AttemptEffects: the result, and a change of the queue's block or of the circuit.
-  What is known here changes at once; the store is told by Recorder, which calls `recorded`.
+  What is known here changes at once; Recorder writes it to the store, and calls `recorded`.
 """
 
 from collections.abc import Iterable
@@ -63,9 +63,9 @@ class LaneWorker(Struct, gc=False, eq=False):
     """The last try that was made here was answered: the server is alive."""
     stopped: bool = False
     leaving: bool = False
-    """It is given back as soon as what is in flight has ended."""
+    """Whether the lane is given back as soon as what is in flight has ended."""
     lacks_capacity: bool = False
-    """Something could go, but this process has no capacity or no rate slot for it."""
+    """Whether a message could go, but this process has no capacity or no rate slot for it."""
     _probe: int = 0
     """The message that is sent as a probe, while one is."""
     _unrecorded_changes: int = 0
@@ -87,7 +87,8 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     @property
     def spent(self) -> bool:
-        """Nothing in flight, read ahead or asked for: at most it waits to be recorded."""
+        """Whether nothing is in flight, read ahead or asked for: at most results wait to be
+        recorded."""
         if self.leaving or self.lane.paused:
             busy = self.cache.awaits_answer
         else:
@@ -96,7 +97,7 @@ class LaneWorker(Struct, gc=False, eq=False):
 
     @property
     def quiet(self) -> bool:
-        """Nothing in flight, unrecorded, read ahead or asked for."""
+        """Whether nothing is in flight, unrecorded, read ahead or asked for."""
         return not self.open_messages.ids and self.spent
 
     def startable(self, now_ms: int) -> bool:

@@ -107,6 +107,6 @@ class OpenMessages(Struct, gc=False, eq=False):
         return replace(after, move=Move.cancel)
 
     def withdrawn(self, number: int) -> None:
-        """It is gone from the store, or was never ours to take."""
+        """Forget a message that is gone from the store, or that was never ours to take."""
         if self.gives_back(number):
             self.close(number)

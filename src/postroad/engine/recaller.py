@@ -65,7 +65,7 @@ class Recaller:
             # False: the lane was lost, and they with it.
             _ = await self._store.withdraw(self._owner, worker.lane, numbers)
         except StoreError as error:
-            # Whoever asked asks again; until then they may start.
+            # The caller asks again; until then they may start.
             self._log.store_failed("cancel messages", error)
         worker.withdrawn(numbers)
         self._after(worker)

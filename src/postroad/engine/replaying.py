@@ -9,8 +9,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from postroad.model.bodies import read_if_json
 from postroad.model.endpoint import ENABLED, EndpointSet, endpoint_id
-from postroad.model.errors import StoreError, TenantFull
+from postroad.model.errors import PostroadError, StoreError, TenantFull
 from postroad.model.event import EventRow
 from postroad.model.ids import IdSequence, first_after
 from postroad.model.matching import SPEC, Matcher
@@ -98,18 +99,10 @@ class EventWalk:
         return ReplaySlice(job, 0, now_ms, tuple(pairs), cursor, ended, version)
 
     def _pairs(self, event: EventRow, to: Targets, now_ms: int) -> list[ReplayPair]:
-        body = cache(partial(_plain, event.body))
+        body = cache(partial(read_if_json, event.body))
         found = to.matcher.match(event.type, CHANNELS.decode(event.channels), body, now_ms)
         make = partial(pair_of, event, since=to.since)
         return [make(target, self._ids.next(now_ms)) for target in found]
-
-
-def _plain(body: bytes) -> object:
-    """A body as plain data; one that is no JSON is nothing to a filter."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 class ReplayWorker:
@@ -179,6 +172,8 @@ class ReplayWorker:
             return RETRY_S
         except Stopped as stopped:
             await self._stop(job, *stopped.args)
+        except PostroadError as error:  # this one alone: it would fail so again, and end the run
+            await self._stop(job, ReplayState.paused, str(error))
         return 0.0
 
     async def _slice(self, job: ReplayJob, now_ms: int) -> None:

@@ -34,7 +34,7 @@ class RungBuffer(Struct, gc=False, eq=False):
     _changes: int = 0
     _forgotten: int = 0
     _rewound: bool = False
-    """Something was added before the cursor while a reading was under way."""
+    """Whether a message was added before the cursor while a reading was under way."""
     _asked: tuple[int, int] = (0, 0)
 
     def to_be_read(self, low: int) -> bool:
@@ -43,7 +43,7 @@ class RungBuffer(Struct, gc=False, eq=False):
         return not waits and len(self.messages) <= low
 
     def added(self, due_ms: int) -> None:
-        """Something was added: there is more to read, perhaps before the cursor."""
+        """Note that a message was added: there is more to read, perhaps before the cursor."""
         self._changes += 1
         self.complete = False
         if due_ms <= self._cursor[0] or self.ordered:
@@ -110,7 +110,7 @@ class RungBuffer(Struct, gc=False, eq=False):
         return fresh
 
     def free_head(self) -> None:
-        """Its head is settled or withdrawn: the next one may go."""
+        """Let the next one go: the head of the order group is settled or withdrawn."""
         self.head_open = False
 
     def settled(self, number: int) -> None:

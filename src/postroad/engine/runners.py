@@ -140,7 +140,7 @@ class Runners:
         return StopSummary(in_hand, cut)
 
     def serve_waiting(self) -> bool:
-        """There may be capacity again for lanes that found none; True while some still wait."""
+        """Serve lanes that found no capacity; True while some still wait."""
         if self.waiting:
             now_ms = self._clock.now_ms()
             self.waiting.start_all(lambda worker: self.start(worker, now_ms))

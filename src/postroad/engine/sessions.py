@@ -33,7 +33,7 @@ class Sessions:
         return self._open.get(lane)
 
     async def open(self, lane: int, key: LaneKey) -> Session:
-        """The lane's session, opened by the first who asks."""
+        """The lane's session, opened by the first caller."""
         while lane in self._opening:
             opened = asyncio.get_running_loop().create_future()
             self._opening[lane].append(opened)

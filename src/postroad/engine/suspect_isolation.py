@@ -19,7 +19,7 @@ class SuspectIsolation:
         return not (any(others) or (others and last_start(message)))
 
     def enter(self, worker: LaneWorker, message: Message) -> None:
-        """It starts."""
+        """Note that a suspect message's try starts."""
         self._noted[message.id] = (worker, last_start(message))
 
 

@@ -28,7 +28,7 @@ class Turnstile:
         self._capacity = capacity
         self._is_read = is_read
         """Whether a thread of the store reads now."""
-        self._passed = 0
+        self._admitted = 0
         """How many went on in this turn."""
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
 
@@ -36,10 +36,10 @@ class Turnstile:
         """Whether a try that took so long may go on at once."""
         if took_s < WAITED_S:
             return True
-        self._passed += 1
-        if self._passed == 1:
+        self._admitted += 1
+        if self._admitted == 1:
             asyncio.get_running_loop().call_soon(self._turn)
-        return self._passed <= self._at_once()
+        return self._admitted <= self._at_once()
 
     def _at_once(self) -> int:
         return AT_ONCE if self._capacity.in_company else ALONE
@@ -54,8 +54,8 @@ class Turnstile:
 
     def _turn(self) -> None:
         """A new turn: those who wait go first."""
-        self._passed, most = 0, self._at_once()
-        while self._lines and self._passed < most:
+        self._admitted, most = 0, self._at_once()
+        while self._lines and self._admitted < most:
             tenant = next(iter(self._lines))
             line = self._lines.pop(tenant)
             future = line.popleft()
@@ -63,8 +63,8 @@ class Turnstile:
                 self._lines[tenant] = line
             if not future.done():
                 future.set_result(None)
-                self._passed += 1
-        if self._passed:
+                self._admitted += 1
+        if self._admitted:
             loop = asyncio.get_running_loop()
             if self._is_read():
                 loop.call_later(REST_S, self._turn)

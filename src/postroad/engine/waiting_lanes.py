@@ -5,7 +5,7 @@ from collections.abc import Callable
 from postroad.engine.capacity import Capacity
 from postroad.engine.lane_worker import LaneWorker
 
-Line = tuple[str, str, bool]
+WaitKey = tuple[str, str, bool]
 """A tenant and a pool, and whether these lanes have not answered yet."""
 
 
@@ -21,7 +21,7 @@ class WaitingLanes:
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
-        self._lines: dict[Line, dict[LaneWorker, None]] = {}
+        self._lines: dict[WaitKey, dict[LaneWorker, None]] = {}
         self._handovers = 0
         """How many lanes may still hand over a place that they cannot use: each once."""
 
@@ -42,7 +42,7 @@ class WaitingLanes:
         return any(self._left(line) > 0 for line in self._lines)
 
     def allow_handovers(self) -> None:
-        """From now on each lane may hand over a place once."""
+        """Let each lane hand over a place once from now on."""
         self._handovers = sum(map(len, self._lines.values()))
 
     def hand_over(self, start: Callable[[LaneWorker], bool]) -> None:
@@ -65,12 +65,12 @@ class WaitingLanes:
             while left > 0 and (worker := self._first(line)) is not None:
                 left -= start(worker)
 
-    def _left(self, line: Line) -> int:
+    def _left(self, line: WaitKey) -> int:
         tenant, pool, unproven = line
         left = min(self._capacity.left(tenant), self._capacity.left_in(pool))
         return min(left, self._capacity.left_unproven(tenant)) if unproven else left
 
-    def _first(self, line: Line) -> LaneWorker | None:
+    def _first(self, line: WaitKey) -> LaneWorker | None:
         """The lane that has waited longest; its line goes to the end of all."""
         waiting = self._lines.pop(line, None)
         if waiting is None:

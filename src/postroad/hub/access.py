@@ -17,8 +17,8 @@ TOKEN_BYTES: Final = 24
 
 
 class HubTokens(Struct, frozen=True):
-    """Hashes of the hub's own tokens. Whoever has `create` may make mailboxes over the wire;
-    without it nobody may. Whoever has `send` may send to any mailbox, as an engine does."""
+    """Hashes of the hub's own tokens. With `create` a client may make mailboxes over the wire;
+    without it nobody may. With `send` it may send to any mailbox, as an engine does."""
 
     create: bytes | None = None
     send: bytes | None = None

@@ -302,7 +302,7 @@ class HubClient:
         try:
             await self._until_connected()
         except Exception as error:
-            self._broken = error  # who asks or receives is told: nobody connects again
+            self._broken = error  # callers get this error: nobody connects again
             self._changed.set()
             raise
         finally:

@@ -153,7 +153,7 @@ class ClientConnection(WSListener):
             return
         unasked = isinstance(said, Quota) or not said.n
         if unasked and self._on_frame(said):  # in order: its continue may follow at once
-            self.hang_up("the hub sends what nobody asked for")
+            self.hang_up("the hub sent a frame that answers no request")
             return
         answer = self._open.get(said.n)
         if answer is not None and not answer.done():

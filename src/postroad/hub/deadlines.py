@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 CountWrongTokens = Callable[[int], bool]
-"""So many wrong tokens were shown; True when the connection is to be closed for it."""
+"""Counts wrong tokens; True when their connection is to be closed for it."""
 
 
 class HasDeadline(Protocol):

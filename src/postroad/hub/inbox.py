@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 INBOX_BYTES: Final = 8 << 20
-"""With so much unread, messages are let go: a hub sends again what was not acked to whoever
+"""With so much unread, messages are dropped: a hub sends again what was not acked when somebody
 subscribes again. (To stop reading would hold up the answers to acks.)"""
 STRAYS_MAX: Final = 100
 """Frames that no hub should send, before the connection is ended; besides one a subscription."""

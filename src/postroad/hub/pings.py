@@ -4,8 +4,8 @@ from typing import Final
 
 SPAN_S: Final = 1.0
 FLOOD: Final = 100
-"""So many in a second. Each costs 2 to 9 µs and 6 bytes: read as they came, those of one client
-without a token held up the loop for 0.9 s at a time (decision 045)."""
+"""Maximum pings in a second. Each costs 2 to 9 µs and 6 bytes: when all were read as they came,
+those of one client without a token held up the loop for 0.9 s at a time (decision 045)."""
 
 
 class Pings:

@@ -16,7 +16,7 @@ from postroad.ports.clock import Clock
 from postroad.ports.log import Log
 from postroad.ports.mailboxes import Mailboxes
 
-LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it is told to listen on
+LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what it was asked to listen on
 
 
 class ListenOptions(Struct, frozen=True):

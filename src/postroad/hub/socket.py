@@ -15,7 +15,7 @@ HIGH_BYTES: Final = 64 * 1024
 LOW_BYTES: Final = 16 * 1024
 BIG_BYTES: Final = 2_048
 CLOSE_MS: Final = 1_000
-"""So long the other side may take to read why it was closed."""
+"""How long the other side may take to read why it was closed."""
 DATA: Final = (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION)
 BAD_MANNERS: Final = 1008
 EMPTY_MAX: Final = 100

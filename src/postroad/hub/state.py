@@ -38,10 +38,10 @@ class HubState:
         self.waiters: dict[str, OrderedDict[LongPoll, None]] = {}
         self.paused: dict[Client, None] = {}
         self.held: dict[Client, None] = {}
-        """Something is ready for them that the store could not read."""
+        """Clients for which something is ready that the store could not read."""
         self.takeovers = 0
         self.stale = False
-        """Something too old lies at the head of a mailbox: a sweep is due."""
+        """Whether something too old lies at the head of a mailbox: a sweep is due."""
         self.work: deque[tuple[Op, OnAnswer]] = deque()
         self.looks: deque[tuple[BoxTokens, OnAnswer]] = deque()
         self._to_look = 0

@@ -81,7 +81,7 @@ class Client:
         self.pulled: dict[str, int] = {}
         """Mailboxes that this connection gets from, and the message that it got last."""
         self.waits: dict[LongPoll, None] = {}
-        """Its long polls."""
+        """The subscriber's long polls."""
         self.watching: set[str] = set()
         self.notices: list[Event] = []
         """Kept for when the client reads again."""

@@ -14,7 +14,7 @@ from postroad.ports.clock import Clock
 REST_S: Final = 1.0
 """How long nobody is let in after that has failed: no file descriptor is left, as a rule."""
 BACKLOG: Final = 256
-"""So many may be here before anybody can count them: see KEPT_BACK."""
+"""How many connections may wait before anybody can count them: see KEPT_BACK."""
 
 MakeProtocol = Callable[[str], asyncio.Protocol]
 """Who serves a connection of this network, which has been counted."""

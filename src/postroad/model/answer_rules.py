@@ -39,7 +39,7 @@ class AnswerRule(Struct, frozen=True, forbid_unknown_fields=True):
     lanes: str
     do: RuleAction
     status: str = ""
-    """Of HTTP or SMTP, with ? for a digit: `421`, `4??`."""
+    """A status of HTTP or SMTP, with ? for a digit: `421`, `4??`."""
     code: str = ""
     """An enhanced code or a provider's number, with * and ?: `4.7.*`."""
     text: str = ""
@@ -53,7 +53,7 @@ class AnswerRule(Struct, frozen=True, forbid_unknown_fields=True):
     count: int = 1
     within_s: float = 3_600.0
     note: str = ""
-    """Why, for whoever reads it."""
+    """Why it exists, for its readers."""
     tenant: str = ""
     """Whose rule it is: a tenant's, `*` for every tenant, or `shipped`."""
 
@@ -117,7 +117,7 @@ def ruled(outcome: Outcome, rule: AnswerRule) -> Outcome:
     lasts_ms = round(rule.lasts_s * 1000)
     ruling = Ruling(rule.name, rule.do, lasts_ms, rule.rate)
     kind = KINDS.get(rule.do, outcome.kind)
-    # Whoever asks why something waits or died is told, unless the answer alone would have done it.
+    # The explanation of what waits or died names it, unless the answer alone would have done it.
     plain = kind is outcome.kind is Kind.rejected
     error = outcome.error if plain else f"{outcome.error} [rule {rule.name}]"
     outcome = replace(outcome, error=error, ruling=ruling)

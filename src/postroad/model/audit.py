@@ -1,4 +1,4 @@
-"""The audit log: who changed what, when, from where, and what came of it."""
+"""The audit log: who changed what, when, from where, and with which result."""
 
 from enum import StrEnum
 from typing import Final
@@ -10,14 +10,15 @@ from postroad.model.foreign import clean
 from postroad.model.states import NEVER
 
 CHARACTERS_MAX: Final = 200
-"""Of each text in a line."""
+"""Maximum length of each text in a line."""
 
 
 class AuditOutcome(StrEnum):
-    """What came of a change that was asked for."""
+    """The result of a change that was asked for."""
 
     asked = "asked"
-    """Its end was not noted: it is under way, or the process ended first. It may have been done."""
+    """The end was not noted: the change is under way, or the process ended first. It may have been
+    made."""
     done = "done"
     refused = "refused"
     """Answered with 4xx: nothing was changed, unless `count` says so."""
@@ -50,7 +51,7 @@ class AuditLine(Struct, frozen=True):
 
 
 class AuditEnd(Struct, frozen=True):
-    """What came of a change, for its line."""
+    """The result of a change, for its line."""
 
     at_ms: int
     outcome: AuditOutcome

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from postroad.model.entities import Draft
-from postroad.model.errors import BadInput
+from postroad.model.errors import BadInput, PostroadError
 from postroad.model.ids import read_id, to_digits
 from postroad.model.wording import duration_text
 
@@ -33,6 +33,11 @@ class UnknownBatch(BadInput):
     the time of history an ended one is forgotten."""
 
 
+class BatchGivenUp(PostroadError):
+    """Storing the batch took more than an hour, and it was given up meanwhile: what is stored is
+    sent, and nothing follows. Send what is missing as several batches."""
+
+
 class CyclicBatch(BadInput):
     """A batch contains itself, or batches are nested too deep; nothing was stored. Make a batch of
     its own for each place."""
@@ -51,13 +56,14 @@ class BatchState(StrEnum):
     """How a batch stands."""
 
     filling = "filling"
-    """Its members are being stored."""
+    """The batch's members are being stored."""
     waiting = "waiting"
-    """It follows another batch that has not ended."""
+    """The batch follows another one that has not ended."""
     open = "open"
     ended = "ended"
     skipped = "skipped"
-    """It was never sent: the batch before it took the other way, or its sender ended half-way."""
+    """Never sent: the batch before it ended with the other result, or its sender ended before all
+    was stored."""
 
 
 class BatchRow(Struct, frozen=True):

@@ -14,8 +14,8 @@ from postroad.model.texts import Id, Name
 PREFIX: Final = "blob_"
 NAME: Final = re.compile(r"blob_[0-9a-f]{48}")
 BLOB_BYTES_MAX: Final = 18 << 20
-"""Of one content, and of all attachments of a mail: as base64 they have 25 MB, which is what large
-providers take."""
+"""Maximum size of one content, and of all attachments of a mail: as base64 they have 25 MB, which
+is what large providers take."""
 UNUSED_MS: Final = 7 * DAY_MS
 """How long a content is kept that nothing uses."""
 

@@ -22,7 +22,7 @@ class BlockKind(StrEnum):
     rule = "rule"
     """An answer rule holds it."""
     handler = "handler"
-    """Its handler holds it."""
+    """The queue's handler holds it."""
     paused = "paused"
     disabled = "disabled"
     exhausted_head = "exhausted_head"
@@ -58,7 +58,7 @@ BACKOFFS: Final = {
     BlockKind.handler: QUOTA,
     BlockKind.unreachable: UNREACHABLE_QUEUE,
 }
-"""Of the blocks that a try makes and an answer lifts."""
+"""The backoffs of blocks that a try makes and an answer lifts."""
 IN_PLACE: Final = Backoff(1_000, 2.0, 10_000)
 IN_PLACE_TRIES: Final = 3
 

@@ -12,6 +12,7 @@ from postroad.model.errors import BadBody
 SERIALIZER: Final = "__pydantic_serializer__"
 """A model's own serialiser, by which it is known: pydantic itself is never imported."""
 PLAIN: Final = frozenset((dict, list, str, int, Raw))
+NOT_JSON: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 FINITE: Final = frozenset((str, int))
 PLACE_CHARACTERS_MAX: Final = 200
 
@@ -32,6 +33,34 @@ def encode_body(body: object) -> bytes:
             "msgspec Struct, a pydantic model, or bytes"
         ) from None
     return written
+
+
+def check_json(body: bytes) -> None:
+    """Raise BadBody if a body is no JSON; nothing is made of it."""
+    try:
+        _ = body.decode(), msgspec.json.decode(body, type=Raw)  # which takes any bytes for a text
+    except NOT_JSON as error:
+        raise _no_json(error) from None
+
+
+def read_body(body: bytes) -> object:
+    """Read a body as plain data; BadBody if it is no JSON."""
+    try:
+        return msgspec.json.decode(body)
+    except NOT_JSON as error:
+        raise _no_json(error) from None
+
+
+def _no_json(error: Exception) -> BadBody:
+    return BadBody(f"the body of an event is JSON, and this is none: {error}")
+
+
+def read_if_json(body: bytes) -> object:
+    """Read a body as plain data; one that is no JSON is nothing to a filter."""
+    try:
+        return read_body(body)
+    except BadBody:
+        return None
 
 
 def to_plain(value: object) -> object:

@@ -94,7 +94,7 @@ MOVES: Final[dict[Verb, tuple[frozenset[CampaignState], CampaignState]]] = {
     Verb.finish: (frozenset((C.running,)), C.done),
     Verb.change: (frozenset((C.draft,)), C.draft),
 }
-"""From which states a verb may be asked for, and where it leads."""
+"""The states from which a verb may be asked for, and the state that it leads to."""
 FROM_DRAFT: Final = frozenset((Verb.start, Verb.schedule))
 """Refused while an import is under way."""
 
@@ -145,7 +145,7 @@ class Spec(Struct, frozen=True):
     halt: HaltRule = HaltRule()
     subject: str = ""
     html: str = ""
-    """Of a mail, beside its text."""
+    """The HTML of a mail, beside its text."""
     attachments: tuple[Attachment, ...] = ()
     zone: str = ""
     """The recipients' time zone, unless their column `zone` names another one."""

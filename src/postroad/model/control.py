@@ -15,7 +15,7 @@ class CancelState(StrEnum):
     pending = "pending"
     """The lane's owner has not answered in time: it may still be tried."""
     final = "final"
-    """It was delivered, dead or cancelled before."""
+    """The message was delivered, dead or cancelled before."""
     unknown = "unknown"
     """No such message."""
 

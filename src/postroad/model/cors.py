@@ -22,7 +22,7 @@ class Cors:
         return origin in self._origins
 
     def headers(self, origin: str | None) -> dict[str, str]:
-        """The headers of every answer. It differs by origin, which caches are told."""
+        """Return the headers of every answer. It differs by origin, which caches have to know."""
         if not self._origins:
             return {}
         told = {"vary": "origin"}

@@ -37,7 +37,7 @@ class CredentialSpec(Struct, frozen=True):
     segments_max: int = 1
     """The most segments that one message may have; the limit counts segments."""
     price: float = 0.0
-    """Of one segment, for estimates."""
+    """The price of one segment, for estimates."""
     expires_at_ms: int = 0
     callback: str = ""
     """Where the provider is to report: the public address of this road's server."""
@@ -82,5 +82,5 @@ class OpenCredential(Struct, frozen=True):
 
     @property
     def secret(self) -> str:
-        """Its main secret; empty when it has none."""
+        """The credential's main secret; empty when it has none."""
         return self.secrets.get(SECRET, "")

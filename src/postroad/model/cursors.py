@@ -26,7 +26,7 @@ def place_in(after: str, query: object) -> str:
     if own != _fingerprint(query):
         raise CursorOfAnotherQuery(
             "after= belongs to another list, or to one with other filters: give the filters of the "
-            "page before, or leave it out to begin anew"
+            "page before, or leave it out to begin again"
         )
     return place
 

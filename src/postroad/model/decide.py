@@ -31,7 +31,7 @@ class Move(StrEnum):
     wait = "wait"
     stay = "stay"
     behind = "behind"
-    """It goes behind the others that are due on its rung, and is due as it was."""
+    """The message moves behind the rung's other due messages and keeps its due time."""
     again = "again"
     hold = "hold"
     die = "die"
@@ -40,7 +40,7 @@ class Move(StrEnum):
 
 
 STAYS: Final = (Move.stay, Move.again)
-"""It is where it was, and may be tried at once."""
+"""Moves that leave a message where it was; it may be tried at once."""
 
 
 class Next(Struct, frozen=True, gc=False):

@@ -52,12 +52,19 @@ def read_proxy(text: str) -> EgressProxy | None:
 
 
 def read_proxies(lines: Iterable[str]) -> dict[str, EgressProxy | None]:
-    """Read the proxies of tenants, each as TENANT=PROXY; `none` is no proxy."""
+    """Read the proxies of tenants: each as TENANT=PROXY, or PROXY alone for all other tenants,
+    whose key is "". `none` is no proxy."""
     found: dict[str, EgressProxy | None] = {}
     for line in lines:
         tenant, mark, proxy = line.partition("=")
-        if not tenant or not mark or tenant in found:
-            raise BadInput(f"give each tenant once, as TENANT={FORM} or TENANT={NONE}")
+        if not mark or "://" in tenant:  # a password may hold a `=`
+            tenant, proxy = "", line
+        elif not tenant:
+            raise BadInput(f"name the tenant, as TENANT={FORM} or TENANT={NONE}")
+        if tenant in found:
+            raise BadInput(
+                f"give each tenant once, as TENANT={FORM}, and {FORM} once for all others"
+            )
         found[tenant] = read_proxy(proxy)
     return found
 

@@ -11,7 +11,7 @@ from postroad.model.entities import DAY_MS
 from postroad.model.errors import BadInput
 from postroad.model.event import Publish
 from postroad.model.outcome import Kind
-from postroad.model.pace import read_limit
+from postroad.model.pace import Limit, read_limit
 from postroad.model.rollup import KINDS
 
 By = Literal["owner", "operator"]
@@ -46,7 +46,7 @@ class EndpointRules(Struct, frozen=True):
     hold_for_s: float = 14 * 86_400.0
     """What is held for longer is dead, `expired_held`; 0: it is held for ever."""
     hold_max: int = 100_000
-    """Of more than so many held messages the oldest are dead, `excess_held`; 0: no limit."""
+    """Maximum held messages; the oldest beyond it are dead, `excess_held`. 0: no limit."""
     dead_every_s: float = 300.0
     """The operator is told of dead messages of an endpoint at most once in so long; 0: never."""
     drain: str = "50/s"
@@ -89,6 +89,9 @@ class Turn(Struct, frozen=True):
     failing_since_ms: int | None = None
     publish: Publish | None = None
     """The operational event, stored in the same transaction."""
+    drain: Limit | None = None
+    """The limit of its queue while it drains, or that this one is lifted. One that somebody set
+    stays."""
 
 
 class Turned(StrEnum):

@@ -136,7 +136,7 @@ class Draft(Struct, frozen=True, gc=False):
     blobs: tuple[str, ...] = ()
     """Stored contents that its body refers to."""
     replace: str = ""
-    """It takes the place of an earlier one with this key that has not started."""
+    """The message takes the place of an earlier one with this key that has not started."""
     at_most_ms: int = 0
     """How long replacing may put it off, from the first one on; 0 is for ever."""
     key_ms: int = 0

@@ -62,7 +62,7 @@ class BadCursor(BadInput):
 
 class CursorOfAnotherQuery(BadCursor):
     """The `after` of a list belongs to a list with other filters. Give the filters of the page
-    before, or begin anew without it."""
+    before, or begin again without it."""
 
 
 class NoBody(BadInput):
@@ -257,8 +257,8 @@ class CannotListen(StoreError):
 
 
 class QueueGone(StoreError):
-    """The queue was unused for long and was deleted at this moment; nothing of this was stored. Do
-    it again: the queue is made anew."""
+    """The queue was unused for long and was deleted at this moment; nothing of this was stored.
+    Send again: that makes the queue again."""
 
 
 class SchemaTooNew(StoreError):

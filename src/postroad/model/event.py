@@ -18,7 +18,7 @@ HEADER: Final = "postroad-event"
 MARK: Final = b'{"postroad-event":"evt_'
 """How the headers of such a message begin, as they are stored."""
 MARKED: Final = len(MARK) + 13
-"""Up to the end of the event's id."""
+"""The length up to the end of the event's id."""
 ENCODE: Final = msgspec.json.Encoder().encode
 TEST_HEADER: Final = "postroad-test"
 """The header of a test event's message."""
@@ -56,7 +56,7 @@ class Publish(Struct, frozen=True):
     event: EventRow
     targets: tuple[EventTarget, ...]
     headers: bytes
-    """Of each message: the reference to the event, and the trace of the send."""
+    """The headers of each message: the reference to the event, and the trace of the send."""
     endpoints_version: int
     types_version: int
     key: str = ""
@@ -89,7 +89,7 @@ class Published(Struct, frozen=True):
     first: int = 0
     matched: int = 0
     digest: bytes = b""
-    """Of the first use of the key; empty when this is it."""
+    """The digest of the key's first use; empty when this is the first use."""
 
 
 def event_id(number: int) -> str:
@@ -112,7 +112,7 @@ def reference(number: int, more: Mapping[str, str]) -> bytes:
 
 def referred(headers: bytes) -> int | None:
     """Read which event a message carries; None when it has a body of its own."""
-    if not headers.startswith(MARK):
+    if not headers.startswith(MARK) or headers[MARKED : MARKED + 1] != b'"':
         return None
     return read_id(headers[len(MARK) - len(PREFIX) : MARKED].decode("latin-1"), PREFIX)
 

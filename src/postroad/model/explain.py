@@ -75,7 +75,7 @@ class Explanation(MessageView, frozen=True):
     """The explanation of a message: fields for programs, and `sentence` for people."""
 
     late: bool
-    """It was dead when its delivery was proven."""
+    """The message was dead when its delivery was proven."""
     blocks: tuple[ActiveBlock, ...]
     circuit: Circuit
     sentence: str

@@ -83,22 +83,22 @@ class Ended(Struct, frozen=True):
     attempts: int
     reason: DeadReason | None = None
     late: bool = False
-    """It was dead when its delivery was proven."""
+    """The message was dead when its delivery was proven."""
 
 
 class PaceFacts(Struct, frozen=True):
     """A limit, and how much of it is used."""
 
     shared: bool
-    """Of lanes (by credential or by name), and not of the queue itself."""
+    """Whether lanes share it (by credential or by name), or the queue has it alone."""
     limit: str
     cost: int
     taken_until_ms: int
-    """Up to then its rate slots are reserved."""
+    """The limit's rate slots are reserved up to then."""
     full_until_ms: int
     """Until then a long window allows no more; 0 is not full."""
     name: str = ""
-    """Of a named limit."""
+    """The name of a named limit."""
     hours: str = ""
     zone: str = ""
     until_ms: int = 0

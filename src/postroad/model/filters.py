@@ -1,6 +1,7 @@
 """Filters: what the body of an event must be like. They are data, checked and compiled once."""
 
 from collections.abc import Callable
+from math import isfinite
 from operator import ge, gt, le, lt
 from typing import Final, TypeGuard
 
@@ -25,11 +26,22 @@ def compiled(given: object) -> Test:
     """Compile a filter into a function of the body. BadFilter says what is wrong with it."""
     try:
         size = len(msgspec.json.encode(given))
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise BadFilter(f"the filter is no JSON: {FORM}") from None
     if size > BYTES_MAX:
         raise BadFilter(f"the filter has {size} bytes: at most {BYTES_MAX}")
     return _Compiler().filter(given, 1)
+
+
+def filter_fault(given: object) -> str:
+    """Why a stored filter cannot be used; "" if it can. One that cannot matches nothing."""
+    if given is None:
+        return ""
+    try:
+        _ = compiled(given)  # whether it can be
+    except BadFilter as error:
+        return str(error)
+    return ""
 
 
 class _Compiler:
@@ -46,12 +58,12 @@ class _Compiler:
             raise BadFilter(f"the filter is nested too deep: at most {DEPTH_MAX} levels")
         return _all([self._entry(key, value, depth) for key, value in given.items()])
 
-    def _entry(self, key: str, value: object, depth: int) -> Test:
+    def _entry(self, key: object, value: object, depth: int) -> Test:
         if key == "any":
             return _any([self.filter(one, depth + 1) for one in _listed("any", value)])
         if key == "not":
             return _not(self.filter(value, depth + 1))
-        if not key.startswith("/"):
+        if not isinstance(key, str) or not key.startswith("/"):
             raise BadFilter(f"{key!r:.60} is neither a JSON pointer (/order/total), any nor not")
         return _at(_pointer(key), self._condition(value, depth + 1))
 
@@ -97,7 +109,7 @@ def _listed(name: str, value: object) -> list[object]:
 
 
 def _scalar(value: object) -> object:
-    if value is None or isinstance(value, str | int | float):
+    if value is None or isinstance(value, str | bool) or _is_number(value):
         return value
     raise BadFilter("values are compared with texts, numbers, true, false and null alone")
 
@@ -129,7 +141,10 @@ def _item(items: list[object], part: str) -> object:
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is a number of JSON, which has no NaN and no infinity: they are stored as null."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _equals(wanted: object) -> Test:

@@ -4,9 +4,9 @@ and shown."""
 from typing import Final
 
 CHARACTERS_MAX: Final = 2_000
-"""Of an error or a reason. More is cut: who wrote a megabyte says it in the first lines."""
+"""Maximum length of an error or reason; the rest is cut."""
 NAME_CHARACTERS_MAX: Final = 200
-"""Of a provider's id or code."""
+"""Maximum length of a provider's id or code."""
 LOST: Final = "\N{REPLACEMENT CHARACTER}"
 KEPT: Final = frozenset("\t\n\r")
 HALVES: Final = range(0xD800, 0xE000)

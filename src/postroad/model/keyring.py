@@ -17,7 +17,7 @@ UNSEALED: Final = ""
 """The key's name of a value that is stored as it is: a road without keys."""
 
 Draw = Callable[[int], bytes]
-"""So many random bytes."""
+"""Returns as many random bytes as it is asked for."""
 
 
 class KeyRing:
@@ -72,13 +72,13 @@ class KeyRing:
 
     def open(self, key: str, sealed: bytes, place: str, *, plain: bool = False) -> bytes:
         """Open a value that was sealed with a key at a place. A value that is not sealed is refused
-        where there are keys, since whoever can write to the store could have put it there. `plain`
-        accepts it, because it is about to be sealed."""
+        where there are keys, since anybody who can write to the store could have put it there.
+        `plain` accepts it, because it is about to be sealed."""
         if key == UNSEALED:
             if self._keys and not plain:
                 raise BadKey(
                     "a secret is stored unsealed, though this road has keys: if it is from before "
-                    "that, run `postroad keys rotate`; otherwise delete it, and set it anew"
+                    "that, run `postroad keys rotate`; otherwise delete it, and set it again"
                 )
             return sealed
         self.check(key)

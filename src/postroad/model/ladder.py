@@ -51,7 +51,7 @@ POLL_INTERVALS_S: Final = (5.0, 30.0, 120.0, 300.0, 900.0, 1800.0, 3600.0)
 """How often each level is asked while the bell is down: 889 queries an hour."""
 
 LAST_POLLED_LEVEL: Final = len(POLL_INTERVALS_S) - 1
-"""Its poller serves all higher levels too."""
+"""The last level with a poller, which serves all higher levels too."""
 
 
 def check_ladder(ladder: object) -> Ladder:

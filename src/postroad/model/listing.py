@@ -109,7 +109,7 @@ class ListScope(Struct, frozen=True):
         queues: Iterable[tuple[int, str, str]],
         rungs: Iterable[tuple[int, int, int, int, int, str]],
     ) -> Self:
-        """From rows: number, tenant and name of queues, and the facts of rungs."""
+        """Make them from rows: number, tenant and name of queues, and the facts of rungs."""
         facts = [RungFacts(*row) for row in rungs]
         return cls(
             {number: (tenant, name) for number, tenant, name in queues},
@@ -165,16 +165,16 @@ class ListedMessage(Struct, frozen=True, gc=False):
     because: str
     """What holds it; never empty when it is held."""
     reason: DeadReason | None
-    """Of a dead one."""
+    """Why a dead message died."""
     level: int
     attempts: int
     order_key: str
     accepted_at_ms: int
     due_ms: int | None
-    """Of an unfinished one."""
+    """When an unfinished message is due."""
     finished_at_ms: int | None
     error: str
-    """Of the last try that failed."""
+    """The error of the last try that failed."""
     recipient: str = ""
     """Whom the message itself names."""
 
@@ -192,15 +192,15 @@ class MessagePage(Struct, frozen=True):
     """A page that is not the last one has all that match from its start to this acceptance
     time."""
     indexed_until_ms: int = 0
-    """Up to which acceptance time finished messages are in the index by queue. Later ones are
-    looked through."""
+    """Until which acceptance time finished messages are in the index by queue. Later ones are
+    searched one by one."""
     note: str = ""
     """What this list cannot know."""
 
 
 def gather(rows: Iterable[ListRow], bounds: Iterable[int], request: ListRequest) -> FoundRows:
-    """Put what several shelves gave in order. Each gave its first `limit` rows, so behind the last
-    one of a full shelf, or behind a bound, others may be missing."""
+    """Merge the sorted rows of several sources. Each gave its first `limit` rows, so behind the
+    last row of a full source, or behind a bound, others may be missing."""
     newest, limit = request.newest, request.limit
     by_shelf: dict[Shelf, dict[int, ListRow]] = {}
     for row in rows:

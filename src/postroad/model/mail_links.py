@@ -37,7 +37,7 @@ SUBSCRIBER: Final = msgspec.json.Decoder(Subscriber)
 
 
 class MailLinks:
-    """Makes and reads them. Without keys nothing is made: whoever could forge a link could
+    """Makes and reads links. Without keys it makes none: somebody who can forge a link could
     unsubscribe others."""
 
     def __init__(self, ring: KeyRing, public_url: str = "", bounce_domain: str = "") -> None:
@@ -46,8 +46,8 @@ class MailLinks:
         self._bounce_domain = bounce_domain
 
     def reference(self, ref: str, recipient: str) -> str:
-        """Name a message to whoever may report about it, in letters that survive a change of case:
-        its id, signed, and a signature for its recipient. Empty without keys."""
+        """Name a message for those who may report about it, in letters that survive a change of
+        case: its id, signed, and a signature for its recipient. Empty without keys."""
         number = key_number(ref)
         if number is None or not self._ring:
             return ""

@@ -88,7 +88,7 @@ class Peek(Struct, frozen=True):
 
 
 class Get(Struct, frozen=True):
-    """Reads the oldest message of one mailbox, for whoever may receive it."""
+    """Reads the oldest message of one mailbox, for a client that may receive it."""
 
     name: str
     token: bytes
@@ -204,7 +204,7 @@ class HubLimits(Struct, frozen=True):
     look_max: int = 2_048
     """Mailboxes looked up at a time."""
     subscriptions_max: int = 100_000
-    """Of one connection."""
+    """Maximum subscriptions of one connection."""
     watches_max: int = 10_000
     """Mailboxes of which one connection awaits CONTINUE."""
     commands_max: int = 256
@@ -212,9 +212,10 @@ class HubLimits(Struct, frozen=True):
     connections_max: int = 0
     """At the same time; 0: what the process's file descriptors leave room for."""
     address_connections_max: int = 1_000
-    """Of one address, or of one /64 of IPv6."""
+    """Maximum connections of one address, or of one /64 of IPv6."""
     wrong_tokens_max: int = 1_000
-    """Of one address within a minute; then it is closed, and none is let in until that is over."""
+    """Maximum wrong tokens of one address in a minute. Then its connection is closed, and it gets
+    no other one until the minute is over."""
     pieces_max: int = 4_096
     """Chunks of one HTTP body. With one byte in each, 64 KiB took 360 ms of the loop; so 24 ms."""
     handshake_s: float = 5.0

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from postroad.model.endpoint import EndpointEntry, EndpointSet, EndpointSpec
 from postroad.model.entities import order_group_of
+from postroad.model.errors import BadFilter
 from postroad.model.event import TEST_CHANNEL, EventTarget
 from postroad.model.filters import Test, compiled
 
@@ -62,8 +63,17 @@ def target_of(entry: EndpointEntry) -> EventTarget:
 
 def _candidate(entry: EndpointEntry, spec: EndpointSpec) -> Candidate:
     row, target = entry.row, target_of(entry)
-    test = None if spec.filter is None else compiled(spec.filter)
+    test: Test | None = None
+    if spec.filter is not None:
+        try:
+            test = compiled(spec.filter)
+        except BadFilter:  # of another release, say: the endpoint tells it as its fault
+            test = _nothing
     return Candidate(row.id, target, frozenset(spec.channels), test, row.expires_at_ms)
+
+
+def _nothing(_body: object) -> bool:
+    return False
 
 
 def unknown_types(wanted: Iterable[str], known: Iterable[str]) -> tuple[str, ...]:

@@ -63,13 +63,13 @@ class NextKind(StrEnum):
     answer = "answer"
     """A try is under way; its answer decides."""
     after = "after"
-    """It goes when the message before it in its order group is finished."""
+    """The message goes when the one before it in its order group is finished."""
     held = "held"
-    """Nothing, until somebody resumes, unblocks, replays or cancels."""
+    """Nothing happens, until somebody resumes, unblocks, replays or cancels."""
     read = "read"
-    """Its recipient reads it from its feed."""
+    """The message's recipient reads it from its feed."""
     expire = "expire"
-    """It dies untried."""
+    """The message expires without a try."""
     nothing = "nothing"
 
 

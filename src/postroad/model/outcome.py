@@ -52,8 +52,8 @@ class Outcome(Struct, frozen=True, gc=False):
     after_ms: int = 0
     status: int = 0
     disables: bool = False
-    """Nothing of this queue can be sent until somebody mends it: with `rejected` its recipient is
-    gone, with `quota` its credential is refused."""
+    """Whether nothing of this queue can be sent until somebody repairs it: with `rejected` its
+    recipient is gone, with `quota` its credential is refused."""
     answered: bool = True
     details: TryDetails | None = None
     """What the attempt log is to keep of it."""
@@ -73,7 +73,7 @@ class Outcome(Struct, frozen=True, gc=False):
         return self.kind is Kind.quota and not self.answered
 
     def __post_init__(self) -> None:
-        # The one door for what transports heard: errors of tries, reasons of blocks and circuits.
+        # All texts from transports are cleaned here: errors, and reasons of blocks and circuits.
         if self.error:
             force_setattr(self, "error", clean(self.error))
 
@@ -104,8 +104,8 @@ def refused(error: str, provider: ProviderAnswer, *, status: int = 0) -> Outcome
 
 
 def held(error: str) -> Outcome:
-    """Nothing was sent, for something is missing on our side: its queue waits, and no server is
-    blamed."""
+    """Make the outcome of a try that was not sent because something is missing on our side: its
+    queue waits, and no server is blamed."""
     return Outcome(Kind.quota, error, answered=False)
 
 
@@ -120,8 +120,8 @@ def unknown(error: str) -> Outcome:
 
 
 def lacking(error: str) -> Outcome:
-    """Nothing was sent because this process lacks something. Only the message waits, and no server
-    is blamed."""
+    """Make the outcome of a try that was not sent because this process lacks something. Only the
+    message waits, and no server is blamed."""
     return Outcome(Kind.later, error, after_ms=SHORT_MS, answered=False)
 
 

@@ -29,7 +29,7 @@ class QueueRow(Struct, frozen=True):
     paused: bool
     block: str
     block_until_ms: int | None
-    """None: until somebody lifts it, or there is none."""
+    """When the block ends; None: when somebody lifts it, or there is none."""
     block_reason: str
     waiting: int
     held: int
@@ -82,7 +82,7 @@ class Overview(Struct, frozen=True):
     uncertain_recipients: int = 0
     """Recipients of campaigns of whom nobody knows whether they were sent to."""
     disabled_endpoints: int = 0
-    """Their queues are not among those that somebody paused."""
+    """Disabled endpoints; their queues are not among those that somebody paused."""
     whole: bool = True
     """Whether all were counted; else there are at least so many."""
 

@@ -14,8 +14,7 @@ from postroad.model.texts import RATE_MAX, checked
 GRACE_US: Final = 40_000
 """A slot that could not be used is void so long after its time."""
 SPREAD_US: Final = 40_000
-"""How much longer one start may take to the provider's door than another one: half of it for not
-knowing the store's clock exactly, half for the way there."""
+"""How much the network delay of two starts may differ, half of it for clock error."""
 LATE_US: Final = GRACE_US + SPREAD_US
 BLOCK_US: Final = 250_000
 """One reservation holds the slots of so long, and at least one."""
@@ -29,7 +28,8 @@ BUCKETS: Final = 60
 WAITS_US: Final = 500_000
 """One who was refused and does not ask again by then does not wait any more."""
 PRESENT_US: Final = 2_000_000
-"""One who neither asked nor was told to wait for so long begins anew, level with the others."""
+"""A process that neither asked nor was told to wait for so long begins again, level with the
+others."""
 TURN_US: Final = 20_000
 NEVER_US: Final = 1 << 62
 STEP_US: Final = 60_000
@@ -67,6 +67,17 @@ class Limit(Struct, frozen=True):
     def counted(self) -> tuple[Window, ...]:
         """The windows that are kept by counting."""
         return tuple(window for window in self.windows if window.length_us > SPACED_US)
+
+
+LIFTED: Final = Limit("", ())
+DRAINING: Final = " (draining)"
+"""What the text of a limit ends with that holds while an endpoint drains: no other one is lifted at
+the end of it."""
+
+
+def drain_limit(rate: str) -> Limit:
+    """Read the rate of draining."""
+    return replace(read_limit(rate), text=rate + DRAINING)
 
 
 def spacing_us(windows: tuple[Window, ...], cost: int, late_us: int) -> int:
@@ -117,7 +128,8 @@ class Ask(Struct, frozen=True):
     name: str
     starts: int
     cost: int = 0
-    """Of each start; 0 is what the limit says. One above that is never granted."""
+    """What each start costs; 0 is what the limit says. A start that costs more than the limit has
+    is never granted."""
     gap_us: int = 0
     """How much less well than allowed for the asker knows the store's clock: so long after its
     last start the next one's slot lies at the soonest."""
@@ -147,7 +159,7 @@ class Ledger(Struct):
     counted: tuple[Window, ...]
     next_us: int
     used: dict[tuple[int, int], int]
-    """By length of window and bucket."""
+    """Used slots, by length of window and bucket."""
     until_us: int = 0
     """When the limit ends by itself; 0 is never."""
 

@@ -19,7 +19,7 @@ class Subject(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Identifies the recipient to whoever knows it; empty for a whole tenant."""
+        """Identifies the recipient to people who know it; empty for a whole tenant."""
         if not self.recipient:
             return ""
         return sha256(f"{self.tenant}\0{self.recipient}".encode()).hexdigest()

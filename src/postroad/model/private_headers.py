@@ -16,7 +16,7 @@ from postroad.model.keyring import UNSEALED, KeyRing
 SEALED: Final = frozenset(
     ("api-key", "authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token")
 )
-"""Headers that say who asks: whoever reads one can ask in the sender's name."""
+"""Headers that identify the sender: with one of them a stranger could ask in the sender's name."""
 SECRET: Final = re.compile(r"auth|cookie|key|password|secret|token")
 """Names of headers that are not shown; more than are sealed, since hiding costs nothing."""
 HIDDEN: Final = "…"
@@ -53,7 +53,7 @@ def sealed(draft: Draft, queue: Queue, ring: KeyRing) -> Draft:
 
 def opened(message: Message, queue: Queue, ring: KeyRing) -> Message:
     """The message as it is sent; a BadKey when a header does not open. Headers that cannot be read
-    are a stranger's, and stay as they are: whoever sends them says so."""
+    are a stranger's, and stay as they are: their sender wrote them so."""
     to = (queue.tenant, queue.name)
     headers = opened_headers(message.headers, to, message.id, ring)
     return message if headers is None else replace(message, headers=ENCODE(headers))

@@ -22,7 +22,7 @@ UNSTORABLE: Final = "(what was said could not be stored)"
 
 class Retention(Struct, frozen=True, gc=False):
     """What is kept when a try has ended: how long the body of a delivered message, and how long
-    what its handler returned. Where results are kept, who waits for the end is told."""
+    what its handler returned. Where results are kept, those who wait for the end are notified."""
 
     body_ms: int = 0
     result_ms: int = 0
@@ -68,7 +68,7 @@ class LaneChange(Struct, frozen=True, gc=False):
     circuit: Circuit
     crashes: int = 0
     early_ms: int = NEVER
-    """From when on new traffic may have a probe."""
+    """When new traffic may have a probe."""
 
 
 class Record(Struct, frozen=True):

@@ -20,9 +20,9 @@ POINTER_MAX: Final = 500
 TELLING_CHARACTERS: Final = 4
 """Shorter values are in many texts by chance."""
 HEAD_CHARACTERS: Final = 32
-"""Where so much of a value is told, it is hidden without comparing the rest at each place."""
+"""Where so much of a value is shown, it is hidden without comparing the rest at each place."""
 VALUES_MAX: Final = 100
-"""Of a body with more hidden values, nothing that was said about it is shown."""
+"""Maximum hidden values of a body. If it has more, nothing that was said about it is shown."""
 ANY_BYTES: Final = "surrogateescape"
 DECODE: Final = msgspec.json.Decoder().decode
 ENCODE: Final = msgspec.json.Encoder().encode
@@ -91,8 +91,8 @@ class Redaction:
         return text
 
     def outcome(self, name: str, body: bytes, outcome: Outcome) -> Outcome:
-        """What came of a try, without the hidden fields of its body: receivers repeat what they
-        were sent."""
+        """Return the outcome of a try, without the hidden fields of its body: receivers repeat what
+        they were sent."""
         if not self.hides(name):
             return outcome
         seen = outcome.details

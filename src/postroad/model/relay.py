@@ -34,7 +34,8 @@ class RelayOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """How servers are spoken to: what follows a question mark."""
 
     tls: Tls | None = None
-    """None: `required` of a relay that is not on this machine, else `opportunistic`."""
+    """How TLS is used. None: `required` of a relay that is not on this machine, else
+    `opportunistic`."""
     sessions: Annotated[int, Meta(ge=1, le=100)] = 8
     """Connections to one site at once."""
     mails: Annotated[int, Meta(ge=1, le=100_000)] = 100

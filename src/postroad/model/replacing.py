@@ -18,7 +18,7 @@ UNIQUE: Final = "\x01unique:"
 MARGIN_MS: Final = 200
 """A message that is due so soon counts as started: its lane's owner may be reading it."""
 KEPT_MS: Final = 86_400_000
-"""So long after its time the key of a replaced message is forgotten."""
+"""How long after its time the key of a replaced message is remembered."""
 
 
 def shaped(draft: Draft, key: object, at_most: object, unique_for: object) -> Draft:
@@ -34,7 +34,7 @@ def _replacing(draft: Draft, key: object, at_most: object) -> Draft:
     if not isinstance(key, str) or not key:
         raise BadInput(f"replace={key!r:.100}: give a text, the same for those that replace it")
     if draft.key:
-        raise BadInput("give key= or replace=, not both: replacing makes a message anew")
+        raise BadInput("give key= or replace=, not both: replacing makes a new message")
     if draft.order_group:
         raise BadInput("an ordered message is not replaced: it would lose its place")
     _ = checked("key", key)  # whether stores take it

@@ -50,7 +50,7 @@ class ReplayState(StrEnum):
     cancelled = "cancelled"
     done = "done"
     counted = "counted"
-    """It was only counted: nothing is stored."""
+    """The replay was only counted: nothing is stored."""
 
 
 class ReplaySpec(Struct, frozen=True, omit_defaults=True):

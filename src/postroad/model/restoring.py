@@ -26,7 +26,7 @@ class RestoredTotals(Struct, frozen=True):
     due: int
     later: int
     recipients: int
-    """Of campaigns that run."""
+    """Recipients of running campaigns."""
     letters: int
     """In mailboxes: they may have been fetched since."""
     timetables: int

@@ -37,12 +37,12 @@ class Step(StrEnum):
 
     @property
     def seconds(self) -> int:
-        """Its length in seconds."""
+        """The bucket's length in seconds."""
         return 10 if self is Step.ten_seconds else 3_600
 
     @property
     def ms(self) -> int:
-        """Its length in milliseconds."""
+        """The bucket's length in milliseconds."""
         return self.seconds * 1_000
 
     def start_of(self, at_ms: int) -> int:
@@ -54,7 +54,7 @@ class GroupBy(StrEnum):
     """What figures are shown by, beside the time and the outcome."""
 
     outcome = "outcome"
-    """By nothing else."""
+    """Tries by outcome, and by nothing else."""
     family = "family"
     tenant = "tenant"
     queue = "queue"
@@ -81,8 +81,8 @@ class Point(Struct, frozen=True):
     at_ms: int
     name: str
     tries: dict[str, int]
-    """By outcome; outcomes that did not occur are left out. `setup`: nothing was sent, because
-    something is missing on our side."""
+    """Tries by outcome; outcomes that did not occur are left out. `setup`: nothing was sent,
+    because something is missing on our side."""
     dead: int
     """Messages that died after a try."""
     late: tuple[int, ...]
@@ -168,10 +168,10 @@ class WorkerState(StrEnum):
     """Whether a worker is alive."""
 
     working = "working"
-    """It owns lanes, and its lease is good."""
+    """The process owns lanes, and its lease is good."""
     idle = "idle"
     lost = "lost"
-    """It ended without leaving: its lanes are taken over."""
+    """The process ended without leaving: its lanes are taken over."""
 
 
 class Worker(Struct, frozen=True):

@@ -9,7 +9,7 @@ class RuleAction(StrEnum):
     """What a rule does with an answer."""
 
     keep = "keep"
-    """Nothing: rules that follow do not apply either."""
+    """The rule changes nothing, and rules that follow do not apply either."""
     retry = "retry"
     hold_queue = "hold_queue"
     hold_lane = "hold_lane"

@@ -25,7 +25,7 @@ from postroad.model.wording import duration_text, moment, public_name
 def tell_message(
     facts: MessageFacts, state: State, because: str, coming: NextStep, now_ms: int
 ) -> str:
-    """Describe a message in a sentence or two. Of what holds it, its kind is told."""
+    """Describe a message in a sentence or two, with the kind of what holds it."""
     whom = f"{facts.recipient} by " if facts.recipient else ""
     name = f"{to_text(facts.id)} for {whom}{public_name(facts.queue.name)}"
     ended = facts.ended

@@ -96,8 +96,8 @@ LOWER: Final = {code: chr(code).lower() for code in range(0x41, 0x5B)}
 
 
 def erased_form(tenant: str, recipient: str) -> str:
-    """What stays of a recipient who was erased: enough not to write to them again, by whoever has
-    their address."""
+    """What stays of a recipient who was erased: enough that nobody who has their address writes to
+    them again."""
     return ERASED + sha256(f"{tenant} {folded(recipient)}".encode()).hexdigest()
 
 

@@ -37,9 +37,9 @@ class TenantRow(Struct, frozen=True):
     name: str
     description: str
     made_at_ms: int | None
-    """None: nobody created it, its first use did."""
+    """When it was created; None: its first use made it."""
     own: dict[str, int]
-    """Its own limits, by name."""
+    """The tenant's own limits, by name."""
 
 
 class TenantCounts(Struct, frozen=True):
@@ -78,7 +78,7 @@ class TenantFacts(Struct, frozen=True):
     name: str
     description: str
     made_at_ms: int | None
-    """None: nobody created it, its first use did."""
+    """When it was created; None: its first use made it."""
     limits: TenantLimits
     """Those that hold for it."""
     own: tuple[str, ...]

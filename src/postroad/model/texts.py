@@ -18,7 +18,7 @@ ERROR_MAX: Final = 1_000
 SECRET_MAX: Final = 1_024
 TEMPLATE_MAX: Final = 20_000
 FIELD_MAX: Final = 16_384
-"""Of a credential's own field: a private key is one."""
+"""Maximum length of a credential's own field: a private key is one."""
 FIELDS_MAX: Final = 20
 HEADER_NAME_MAX: Final = 256
 HEADER_VALUE_MAX: Final = 8_192

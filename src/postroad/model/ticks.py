@@ -10,7 +10,8 @@ from postroad.model.errors import BadInput
 from postroad.model.states import NEVER
 
 BODY_BYTES_MAX: Final = 65_536
-"""Of a timetable: all that are due next are read with their bodies."""
+"""Maximum size of a timetable's body: all timetables that are due next are read with their
+bodies."""
 
 
 class UnknownTimetable(BadInput):
@@ -31,7 +32,7 @@ class Missed(StrEnum):
     all = "all"
     """One message for each."""
     skip = "skip"
-    """None; all are noted as skipped."""
+    """None is sent; all are noted as skipped."""
 
 
 class Fate(StrEnum):
@@ -47,7 +48,7 @@ class TimetableOrigin(StrEnum):
     code = "code"
     """`road.every` in a program."""
     made = "made"
-    """It was made at run time."""
+    """The timetable was made at run time."""
 
 
 class Schedule(Struct, frozen=True):
@@ -82,7 +83,7 @@ class Timetabled(Struct, frozen=True):
     error: str = ""
     """Why its last ticks could not be sent; they are tried again."""
     is_bytes: bool = False
-    """It sends bytes as they are, not JSON."""
+    """The timetable sends bytes as they are, not JSON."""
 
     @property
     def content(self) -> Raw | bytes:

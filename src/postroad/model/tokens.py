@@ -64,7 +64,7 @@ class TokenKind(StrEnum):
     portal_link = "portal_link"
     """In a link to the portal: exchanged once for its token, and good for nothing else."""
     portal = "portal"
-    """Of a portal page that was opened: it does what the link allows."""
+    """The token of a portal page that was opened: it may do what the link allows."""
 
 
 class Token(Struct, frozen=True):

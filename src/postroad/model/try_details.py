@@ -15,7 +15,7 @@ class TryDetails(Struct, frozen=True):
     answer: bytes = b""
     """The beginning of the answer."""
     answered_ms: int = -1
-    """From the start to the answer's status; -1 when there was none."""
+    """The time from the start to the answer's status; -1 when there was none."""
     connect_ms: int = -1
-    """Of these, those in which a connection was made, with its TLS handshake; 0 when one was there,
+    """The part of it in which a connection was made, with its TLS handshake; 0 when one was there,
     -1 when that is not known."""

@@ -33,11 +33,10 @@ class WebhookRules(Struct, metaclass=NamesChecked, frozen=True):
     """Ports that may be called; none named is all. With `http` 80 counts as named."""
     connect_timeout_ms: int = 5_000
     timeout_ms: int = 15_000
-    """From the start of a try to the end of its answer."""
-    proxy: str = ""
-    """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT."""
-    tenant_proxies: tuple[str, ...] = ()
-    """The same for some tenants, each as TENANT=PROXY; TENANT=none is no proxy."""
+    """How long a try may take, from its start to the end of its answer."""
+    proxies: tuple[str, ...] = ()
+    """What webhooks go out through, as http://USER:PASSWORD@HOST:PORT. For one tenant as
+    TENANT=PROXY; TENANT=none is no proxy."""
     source: str = "postroad"
     """The `source` of CloudEvents, a URI reference: whose events they are."""
 
@@ -59,7 +58,7 @@ class Hook(Struct, frozen=True):
     timeout_ms: int = 0
     names: HeaderNames = HeaderNames()
     url: str = ""
-    """Of an endpoint, whose queue is not named by its URL."""
+    """The URL of an endpoint, whose queue is not named by it."""
     shape: Shape = "plain"
     transform: str = ""
     """The name of a function that the operator registered."""
@@ -100,7 +99,7 @@ class HookEntry(Struct, frozen=True):
 
 
 class AttemptFacts(Try, frozen=True):
-    """One try of a webhook: when it was, where it went, and what came of it."""
+    """One try of a webhook: when it was, where it went, and how it ended."""
 
     answered_ms: int
     """From the start to the answer's status; -1 when there was none."""
@@ -115,7 +114,7 @@ class Attempt(AttemptFacts, frozen=True):
     """One try of a webhook, from the log."""
 
     request: bytes
-    """Its headers as JSON, secrets out."""
+    """The request's headers as JSON, without secrets."""
     answer: bytes
     """The beginning of the answer's body."""
 

@@ -109,7 +109,7 @@ class FigureGatherer:
         """Tries of this process so far, by outcome."""
 
     def turn(self) -> None:
-        """Begin the bucket of this moment; whoever counts calls it first."""
+        """Begin the bucket of this moment; every counter calls it first."""
         now_ms = self._clock.now_ms()
         if 0 <= now_ms - self._tens.at_ms < BUCKET_MS:
             self._work.set()
@@ -165,7 +165,7 @@ class FigureGatherer:
         if len(self._unwritten) > UNWRITTEN_MAX:
             lost = len(self._unwritten) - UNWRITTEN_MAX
             del self._unwritten[:lost]
-            self._log.warning("figures are left out, the store has been away for long", rows=lost)
+            self._log.warning("dropped figures: the store was away too long", rows=lost)
 
     async def run(self) -> None:
         """Write figures when a bucket has ended; without figures nothing is written."""

@@ -1,4 +1,4 @@
-"""Gathers events that are alike: the first few are told, of the others only how many there were."""
+"""Gathers events that are alike: the first few are logged in full, then only their number."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,9 +8,9 @@ from postroad.ports.clock import Clock, Timer
 
 WINDOW_S: Final = 10.0
 FULL: Final = 5
-"""So many of a kind are told in full within that time."""
+"""How many of a kind are logged in full within that time."""
 KINDS_MAX: Final = 256
-"""Kinds that are told apart at a time: strangers may choose part of what tells them apart."""
+"""How many kinds are kept apart at a time: strangers may choose part of what distinguishes them."""
 FIRSTS_MAX: Final = 1_000
 HOUR_S: Final = 3_600.0
 
@@ -18,7 +18,7 @@ Tell = Callable[..., None]
 
 
 class _Kind:
-    """What came of one kind since its window began."""
+    """The lines of one kind since its window began."""
 
     def __init__(self, tell: Tell, event: str, alike: Mapping[str, object]) -> None:
         self.tell = tell
@@ -47,8 +47,8 @@ class EventGathering:
         full: int = FULL,
         count: int = 1,
     ) -> None:
-        """Tell an event, or count it. Events with the same `alike` are of one kind; `facts` are
-        asked for only if it is told in full."""
+        """Log an event, or count it. Events with the same `alike` are of one kind; `facts` are
+        asked for only if it is logged in full."""
         kind = self._kind(tell, event, alike)
         if kind.told < full and not kind.more:
             kind.told += 1
@@ -80,7 +80,7 @@ class EventGathering:
         if kind is None or not kind.more:
             return
         self._tell(kind)
-        # They may keep coming: the next ten seconds are told by their number alone.
+        # They may keep coming: of the next ten seconds only their number is logged.
         kind.more, kind.told = 0, FULL
         self._kinds[key] = kind
         self._wait(key, kind)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, TextIO
 
-from postroad.model.egress import proxy_text, read_proxy
+from postroad.model.egress import proxy_text, read_proxies
 from postroad.model.ladder import POLL_INTERVALS_S, queries_per_hour
 from postroad.model.terminal_text import escaped, escaped_json, escaped_line
 from postroad.model.webhook import WebhookRules
@@ -152,7 +152,7 @@ class OwnHandler(logging.Handler):
 
 
 def has_handlers(logger: logging.Logger) -> bool:
-    """Whether the program has a handler, not ours, that gets what this logger is told."""
+    """Whether the program has a handler, not ours, that gets what this logger logs."""
     found: logging.Logger | None = logger
     while found is not None:
         if any(not isinstance(each, OwnHandler | logging.NullHandler) for each in found.handlers):
@@ -238,12 +238,13 @@ def log_levels(
 
 def log_guard(log: Log, rules: WebhookRules) -> None:
     """Log which networks webhooks may reach beside public servers."""
+    proxies = read_proxies(rules.proxies)
     log.info(
         "webhook guard",
         allow=", ".join(rules.allow) or "no private or special network",
         deny=", ".join(rules.deny) or "none beside those",
         schemes="http, https" if rules.http else "https",
         ports=", ".join(map(str, rules.ports)) or "all",
-        proxy=proxy_text(read_proxy(rules.proxy)) or "none",
-        tenants_with_own_proxy=len(rules.tenant_proxies),
+        proxy=proxy_text(proxies.pop("", None)) or "none",
+        tenants_with_own_proxy=len(proxies),
     )

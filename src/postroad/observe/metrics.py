@@ -12,7 +12,7 @@ from postroad.model.extras import Needing
 from postroad.model.outcome import Outcome
 from postroad.model.overview import Overview
 from postroad.model.rollup import TRIES, Total, Worker, WorkerState
-from postroad.model.states import State
+from postroad.model.states import DeadReason, State
 from postroad.observe import names
 from postroad.observe.names import METRICS, Metric
 from postroad.version import VERSION
@@ -59,7 +59,7 @@ class Uncounted:
     set = observe = inc
 
     def clear(self) -> None:
-        """There is nothing to clear."""
+        """Do nothing: there is nothing to clear."""
 
 
 class Meter:
@@ -137,9 +137,8 @@ class Meter:
             ages[key] = max(ages.get(key, 0), now_ms - each.oldest_due_ms)
         for (transport, state), age_ms in ages.items():
             oldest.labels(transport, state).set(max(0, age_ms) / 1000)
-        self._of(names.DEAD).clear()
-        for reason, count in said.dead.items():
-            self._of(names.DEAD).labels(reason).set(count)
+        for reason in DeadReason:  # also those of none: a rule compares with an hour ago
+            self._of(names.DEAD).labels(reason).set(said.dead.get(reason, 0))
         self._of(names.CIRCUITS).set(said.open_circuits)
         self._of(names.BLOCKED).set(said.blocked_queues)
         self._of(names.PAUSED).set(said.paused_queues)

@@ -14,7 +14,8 @@ class Metric(Struct, frozen=True):
     labels: tuple[str, ...]
     text: str
     fleet: bool = False
-    """Of the whole road, the same from whichever process; else of one process, to be summed up."""
+    """Whether it is about the whole road, and the same from every process; else it is about one
+    process, and is to be summed up."""
 
 
 MESSAGES: Final = Metric(

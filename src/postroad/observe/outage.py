@@ -8,12 +8,12 @@ from postroad.ports.clock import Clock
 
 TELL_EVERY_S: Final = 60.0
 OUTAGES_MAX: Final = 5
-"""So many outages are told within that time: a store may come and go every second."""
+"""How many outages are logged within that time: a store may come and go every second."""
 QUIET_S: Final = 60.0
 """After this long without a failure the next one is another outage: what is done only now and then
 does not tell that it works again."""
 SETTLE_S: Final = 5.0
-"""So long after its end some parts may still fail, with connections from before."""
+"""How long after its end some parts may still fail, with connections from before."""
 
 Tell = Callable[..., None]
 
@@ -34,7 +34,7 @@ class Outage:
         self._began_s: deque[float] = deque(maxlen=OUTAGES_MAX)
 
     def failed(self, doing: str, error: Exception) -> None:
-        """Something could not be done for want of the store."""
+        """Note that something could not be done because the store is away."""
         now_s = self._clock.steady_s()
         if not self._failing or now_s - self._failed_s > QUIET_S:
             self._failing.clear()
@@ -55,7 +55,7 @@ class Outage:
             self._tell("the store is away", doing, error)
 
     def works(self, doing: str) -> None:
-        """Something could be done. If it had failed, the outage is over."""
+        """Note that something could be done. If it had failed, the outage is over."""
         if doing not in self._failing:
             return
         self._failing.clear()

@@ -14,7 +14,7 @@ from postroad.ports.log import Log
 
 EVERY_S: Final = 60.0
 KINDS_MAX: Final = 256
-"""So many different ones within that time."""
+"""How many different ones are logged within that time."""
 CHARACTERS_MAX: Final = 500
 
 
@@ -28,7 +28,7 @@ class Relay(OwnHandler):
         self._clock = clock
         self._guard = threading.Lock()
         self._kinds: dict[tuple[str, str], tuple[float, int]] = {}
-        """By who says what: when it was written, and how often it came since."""
+        """When each line was written, and how often it came since, by its logger and text."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a record."""

@@ -11,7 +11,7 @@ Broke = Callable[[BaseException], None]
 
 class Tasks:
     """Runs tasks that must not fail unnoticed. A failure is logged with its traceback, and reported
-    to whoever runs the process, who ends it."""
+    to the owner of the process, who ends it."""
 
     def __init__(self, log: Log, broke: Broke | None = None) -> None:
         self.log = log
@@ -27,7 +27,7 @@ class Tasks:
         return task
 
     def tell(self, broke: Broke | None) -> None:
-        """Set who is told of failures, also of one that has happened before."""
+        """Set the callback of failures, which gets also one that has happened before."""
         self._broke = broke
         if broke is not None and self.error is not None:
             broke(self.error)

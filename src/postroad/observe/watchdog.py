@@ -128,7 +128,7 @@ def end_when_stuck(
     stuck_after_s: float, log: Log, form: str, watcher: Path = WATCHER
 ) -> Iterator[None]:
     """For a server: when the running loop is stuck, a process beside it prints the stack and ends
-    this one, so that whoever supervises it starts it anew. 0: it does not."""
+    this one, so that its supervisor restarts it. 0: it does not."""
     if not stuck_after_s:
         yield
         return

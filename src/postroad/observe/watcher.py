@@ -22,7 +22,7 @@ seconds: while the machine sleeps, or both processes are frozen, none pass."""
 DEBUGGERS = ("/bdb.py", "/pdb.py", "/pydevd", "/debugpy/")
 STACK_BYTES_MAX = 64 << 10
 REPORT_S = 2.0
-"""How long a report may take: whoever reads it may be what the server waits for."""
+"""How long a report may take: its reader may be what the server waits for."""
 END_FIRST = getattr(signal, "SIGRTMAX", signal.SIGKILL)
 """What ends a server that is the first process of its container, which SIGKILL from inside does
 not."""
@@ -97,7 +97,7 @@ def watch(pid: int, stuck_after_s: float, dump: int, form: str) -> None:
             told.start()
             told.join(REPORT_S)
             end(pid)
-            told.join(REPORT_S)  # whoever reads it may do so now
+            told.join(REPORT_S)  # its reader may read it now
             os._exit(0)
 
 

@@ -19,7 +19,7 @@ GRACE_S: Final = GRACE_US / 1e6
 DOUBT_S: Final = SPREAD_US / 2e6
 """When the store's clock is known less well than this, each block is followed by a gap."""
 AHEAD_S: Final = AHEAD_US / 1e6 * 0.6
-"""So long before its last slot a reserver asks for more, so that no gap follows it."""
+"""How long before its last slot a reserver asks for more, so that no gap follows it."""
 RETRY_S: Final = 1.0
 RESERVE: Final = "reserve rate slots"
 AGAIN_MAX_S: Final = 30.0

@@ -15,8 +15,9 @@ class BatchStore(Protocol):
         """Store batches with all that belongs to them, or more members of batches that are being
         filled, in one transaction."""
 
-    async def batch_seal(self, batches: Sequence[int]) -> None:
-        """Say that all members of batches are stored."""
+    async def batch_seal(self, batches: Sequence[int]) -> int:
+        """Say that all members of batches are stored; answers how many of them were still to be
+        filled. One whose sender seems to be dead is not."""
 
     async def batch_page(self, tenant: str, before: int, limit: int) -> list[BatchStatus]:
         """Batches of a tenant that were made before one, the newest first."""

@@ -8,9 +8,10 @@ LEAVE: Final = -1
 """In place of a message to be cancelled: the lane itself is wanted, and given back. A number below
 it is that of a message whose running try is to be stopped, too, with its sign changed."""
 READERS: Final = 0
-"""In place of an owner: whoever waits to read a lane that nobody sends from."""
+"""In place of an owner: a process that waits to read a lane that nobody sends from."""
 WAITERS: Final = -1
-"""In place of an owner: whoever waits for the end of a batch, which is in place of the lane."""
+"""In place of an owner: a process that waits for the end of a message or a batch, which is in place
+of the lane."""
 
 
 class Listener(Protocol):
@@ -50,8 +51,8 @@ class Bell(Protocol):
         """Send no more wake-ups to this owner."""
 
     def waiting(self, number: int) -> AbstractContextManager[asyncio.Event]:
-        """An event that is set, while this is open, when the message may have ended. What expires
-        or is erased is not told of."""
+        """An event that is set, while this is open, when the message may have ended. What is erased
+        is not told of."""
 
     def want(self, number: int) -> None:
         """Ask those who may end the message, in whichever process, to ring for it."""

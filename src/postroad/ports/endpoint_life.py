@@ -25,8 +25,11 @@ class EndpointLifeStore(Protocol):
     async def endpoints_of(self, queues: Sequence[int]) -> list[EndpointEntry]:
         """Read endpoints by their queues."""
 
-    async def endpoints_watched(self, after: int, limit: int) -> list[EndpointEntry]:
-        """List endpoints of all tenants that are not simply enabled and healthy, by id."""
+    async def endpoints_watched(
+        self, after: int, limit: int, *, feeds: bool
+    ) -> list[EndpointEntry]:
+        """List endpoints of all tenants that are not simply enabled and healthy, by id; `feeds`:
+        and all those that are read."""
 
     async def endpoint_hours(self, number: int, since_ms: int, until_ms: int) -> list[HourCounts]:
         """Read the hours of an endpoint, the oldest first."""

@@ -63,8 +63,8 @@ class EventStore(EndpointStore, EndpointLifeStore, Protocol):
     async def events_unmatched(self, tenant: str) -> list[tuple[str, int, int]]:
         """Count the events that no endpoint matched: type, how many, the last one's id."""
 
-    async def event(self, tenant: str | None, number: int) -> EventRow | None:
-        """Read an event with its body."""
+    async def event(self, tenant: str, number: int) -> EventRow | None:
+        """Read an event of a tenant with its body."""
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ class JobOutputs(Protocol):
         """Return what a job gave, unless its time is over; None as tenant is every one."""
 
     async def running_outputs(self, tenant: str, looked_at: int) -> list[RunningOutput]:
-        """Of so many of the latest reports of progress of a tenant, those of jobs that run on."""
+        """Return the jobs that still run among the latest reports of progress of a tenant."""
 
     async def failures_of(self, tenant: str | None, number: int) -> list[bytes]:
         """What the tries of a job raised, the first one first, as long as it is kept."""

@@ -25,8 +25,8 @@ class Log(Protocol):
         """Log an error with the exception that is being handled."""
 
     def store_failed(self, doing: str, error: Exception, /) -> None:
-        """Log that something could not be done for want of the store: a line when the store goes
-        away, one a minute, and one when it is back, whoever fails how often meanwhile."""
+        """Log that something could not be done because the store is away: a line when it goes away,
+        one a minute, and one when it is back, however often callers fail meanwhile."""
 
     def store_works(self, doing: str, /) -> None:
         """Tell that something could be done; if it had failed, the store is back."""

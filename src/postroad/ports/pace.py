@@ -23,14 +23,14 @@ class Slots(Protocol):
         no limit. The slowest comes first."""
 
     async def limit_queue(self, queue: int, limit: Limit | None) -> None:
-        """Set a queue's own limit; None lifts it. The owners of its lanes are told."""
+        """Set a queue's own limit; None lifts it. The owners of its lanes are notified."""
 
     async def limit_lane(self, lane: int, limit: Limit | None) -> bool:
         """Set the limit of a lane's credential, which all lanes of the credential share; False when
         there is no such lane."""
 
     async def put_limit(self, new: NewLimit) -> None:
-        """Set a named limit. The owners of the lanes that it is for, or was for, are told."""
+        """Set a named limit. The owners of the lanes that it is for, or was for, are notified."""
 
     async def drop_limit(self, tenant: str, name: str) -> bool:
         """Lift a named limit; False when there is none."""

@@ -82,7 +82,8 @@ class Leases(Protocol):
         """Note that these are about to start; False when the lane is no longer ours."""
 
     async def unmark(self, ids: Sequence[int]) -> None:
-        """They were not started after all, or were stopped without a lost lease."""
+        """Take back the notes of starts: those messages were not started, or were stopped without a
+        lost lease."""
 
     async def record(self, record: Record) -> Recorded:
         """Apply results in one transaction. A failure needs the current epoch; a success is

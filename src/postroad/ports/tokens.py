@@ -7,7 +7,7 @@ from postroad.model.tokens import Token, TokenKind
 
 @runtime_checkable
 class Tokens(Protocol):
-    """Keeps access tokens, so that a server knows who asks."""
+    """Keeps access tokens, so that a server knows its callers."""
 
     async def token_add(self, token: Token, digest: bytes) -> None:
         """Store a new token."""

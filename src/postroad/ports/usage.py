@@ -27,7 +27,7 @@ class Slice(Struct, frozen=True):
 
     found: list[tuple[str, int, int]]
     last: int
-    """Up to which id they were counted; 0 after the last one."""
+    """The id up to which they were counted; 0 after the last one."""
     own: dict[str, dict[str, int]] = {}
     """The limits of those tenants among them that have their own."""
 

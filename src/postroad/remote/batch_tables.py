@@ -9,11 +9,10 @@ from postroad.model.batch import DEPTH_MAX, BatchStatus, CyclicBatch
 from postroad.model.errors import BadInput
 from postroad.remote.calls import Args, VerbCall, Verbs, ask, inherited
 from postroad.remote.client import RemoteClient
-from postroad.remote.job_tables import WAIT_S
+from postroad.remote.job_tables import ask_until
 from postroad.remote.sending import line_of
 from postroad.verbs.batch_planning import Batch, tenant_of
 from postroad.verbs.batches import BatchReceipt
-from postroad.verbs.ending import wait_s
 
 
 async def _put(client: RemoteClient, args: Args) -> BatchReceipt:
@@ -28,27 +27,18 @@ async def _put(client: RemoteClient, args: Args) -> BatchReceipt:
 
 async def _wait(client: RemoteClient, args: Args) -> BatchStatus:
     """Wait for a batch, by one request after the other."""
-    until_s = client.clock.steady_s() + wait_s(args["timeout"])
     call = VerbCall("GET", "/v1/batches/{id}/end", again=True)
-    while True:
-        left_s = max(0.0, until_s - client.clock.steady_s())
-        asked = {"id": args["id"], "tenant": args["tenant"], "wait_s": min(left_s, WAIT_S)}
-        found: BatchStatus = await ask(client, call, asked, BatchStatus)
-        if found.over or left_s <= WAIT_S:
-            return found
+    return await _until_over(client, call, args, args.pop("timeout"))
 
 
 async def _cancel(client: RemoteClient, args: Args) -> BatchStatus:
     """Cancel a batch. A wait of more than one request may have is made of several."""
-    until_s = client.clock.steady_s() + wait_s(args["wait"])
     call = VerbCall("DELETE", "/v1/batches/{id}", again=True)
-    while True:
-        left_s = max(0.0, until_s - client.clock.steady_s())
-        asked = {**args, "wait_s": min(left_s, WAIT_S)}
-        del asked["wait"]
-        found: BatchStatus = await ask(client, call, asked, BatchStatus)
-        if found.over or left_s <= WAIT_S:
-            return found
+    return await _until_over(client, call, args, args.pop("wait"))
+
+
+async def _until_over(client: RemoteClient, call: VerbCall, args: Args, within: Any) -> BatchStatus:
+    return await ask_until(client, call, args, within, BatchStatus, lambda found: found.over)
 
 
 def _nested(batch: Batch, within: tuple[int, ...]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from postroad.transports.webhook.faults import Fault
 from postroad.version import VERSION
 
 TIMEOUT_S: Final = 60.0
-"""So long an answer may take: a cancel waits for 40 s at most."""
+"""How long an answer may take: a cancel waits for 40 s at most."""
 OPEN_S: Final = 5.0
 FIRST_PAUSE_S: Final = 0.05
 PAUSE_MAX_S: Final = 2.0
@@ -64,7 +64,7 @@ class RemoteClient:
         self._token = token
         self.clock = clock
         self.patience_s = patience_s
-        """So long a request that is safe to repeat is repeated, and any while nobody takes it."""
+        """How long a request is repeated: one that is safe to repeat, or any that nobody takes."""
         self._chance = chance
         self._facts: ServerAbout | None = None
         self._room: asyncio.Semaphore | None = None
@@ -207,7 +207,7 @@ class RemoteClient:
         return problem
 
     def _told(self, error: Exception, asked: ApiRequest) -> Exception:
-        """The error for whoever asked."""
+        """Return the error for the caller."""
         if not isinstance(error, Fault):
             return error
         doubt = DOUBT if error.sent and asked.method != "GET" else ""

@@ -14,7 +14,7 @@ from postroad.remote.client import RemoteClient
 
 PIECE_BYTES: Final = 256 << 10
 Told = Callable[[str, int, int], None]
-"""Is told how far a file has been sent."""
+"""Called with how far a file has been sent."""
 
 
 async def upload(

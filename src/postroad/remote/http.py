@@ -22,7 +22,7 @@ IDLE_S: Final = 4.0
 HEAD_END: Final = b"\r\n\r\n"
 
 
-class HttpLine:
+class ApiConnection:
     """A connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,10 +33,10 @@ class HttpLine:
 class HttpReply:
     """An answer whose head has come; its body comes piece by piece."""
 
-    def __init__(self, line: HttpLine, timeout_s: float) -> None:
+    def __init__(self, connection: ApiConnection, timeout_s: float) -> None:
         self.headers: dict[str, str] = {}
         self.reusable = False
-        self._line = line
+        self._connection = connection
         self._timeout_s = timeout_s
         self._parser = HttpResponseParser(self)
         self._pieces: list[bytes] = []
@@ -45,7 +45,7 @@ class HttpReply:
     async def begin(self) -> None:
         """Read the head."""
         async with asyncio.timeout(self._timeout_s):
-            self._feed(await self._line.reader.readuntil(HEAD_END))
+            self._feed(await self._connection.reader.readuntil(HEAD_END))
 
     @property
     def status(self) -> int:
@@ -62,7 +62,7 @@ class HttpReply:
                 self.reusable = self._parser.should_keep_alive()
                 return
             async with asyncio.timeout(self._timeout_s):
-                data = await self._line.reader.read(PIECE_BYTES)
+                data = await self._connection.reader.read(PIECE_BYTES)
             if not data:
                 if self.headers.keys() & {"content-length", "transfer-encoding"}:
                     raise ConnectionResetError("the answer was cut off")
@@ -103,7 +103,7 @@ class HttpLines:
 
     def __init__(self, address: RoadAddress) -> None:
         self._address = address
-        self._idle: deque[HttpLine] = deque()
+        self._idle: deque[ApiConnection] = deque()
 
     @asynccontextmanager
     async def asking(
@@ -116,12 +116,12 @@ class HttpLines:
     ) -> AsyncIterator[HttpReply]:
         """Make a request; its reply is read inside the block. Fault, when there is none. `body`
         comes after the content; `fresh`: on a new connection, which no server has just closed."""
-        line = (None if fresh else self._take()) or await self._connect()
-        reply = HttpReply(line, timeout_s)
+        connection = (None if fresh else self._take()) or await self._connect()
+        reply = HttpReply(connection, timeout_s)
         try:
-            line.writer.write(self._written(asked))
+            connection.writer.write(self._written(asked))
             if body is not None:
-                await self._upload(line, body)
+                await self._upload(connection, body)
             await reply.begin()
             yield reply
         except TimeoutError:
@@ -132,7 +132,7 @@ class HttpLines:
             told = str(error) if isinstance(error, OSError) else "it closed the connection"
             raise Fault("closed", told, sent=True) from None
         finally:
-            self._leave(line, reusable=reply.reusable)
+            self._leave(connection, reusable=reply.reusable)
 
     def _written(self, asked: ApiRequest) -> bytes:
         query = f"?{asked.query_text}" if asked.query_text else ""
@@ -141,9 +141,9 @@ class HttpLines:
         lines += [f"host: {self._address.host}", *(f"{k}: {v}" for k, v in headers.items())]
         return "\r\n".join([*lines, "", ""]).encode() + asked.content
 
-    async def _connect(self) -> HttpLine:
+    async def _connect(self) -> ApiConnection:
         try:
-            return HttpLine(*await self._address.dial())
+            return ApiConnection(*await self._address.dial())
         except TimeoutError:
             raise Fault("connect_timeout", "it takes no connection", sent=False) from None
         except ssl.SSLCertVerificationError as error:
@@ -154,22 +154,22 @@ class HttpLines:
             told = os.strerror(error.errno or 0) if known else error.strerror or str(error)
             raise Fault("refused", told, sent=False) from None
 
-    def _take(self) -> HttpLine | None:
+    def _take(self) -> ApiConnection | None:
         now_s = asyncio.get_running_loop().time()
         while self._idle:
-            line = self._idle.pop()
-            if now_s - line.idle_s < IDLE_S and not line.reader.at_eof():
-                return line
-            line.writer.close()
+            connection = self._idle.pop()
+            if now_s - connection.idle_s < IDLE_S and not connection.reader.at_eof():
+                return connection
+            connection.writer.close()
         return None
 
-    def _leave(self, line: HttpLine, *, reusable: bool) -> None:
+    def _leave(self, connection: ApiConnection, *, reusable: bool) -> None:
         if not reusable:
-            line.writer.close()
+            connection.writer.close()
             return
-        line.idle_s = asyncio.get_running_loop().time()
-        self._idle.append(line)
-        while line.idle_s - self._idle[0].idle_s >= IDLE_S:
+        connection.idle_s = asyncio.get_running_loop().time()
+        self._idle.append(connection)
+        while connection.idle_s - self._idle[0].idle_s >= IDLE_S:
             self._idle.popleft().writer.close()
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class HttpLines:
         while self._idle:
             self._idle.pop().writer.close()
 
-    async def _upload(self, line: HttpLine, body: AsyncIterable[bytes]) -> None:
+    async def _upload(self, connection: ApiConnection, body: AsyncIterable[bytes]) -> None:
         async for piece in body:
-            line.writer.write(piece)
-            await line.writer.drain()
+            connection.writer.write(piece)
+            await connection.writer.drain()

@@ -37,7 +37,7 @@ LINES: Final = 5_000
 BYTES: Final = 8 << 20
 PAUSE_S: Final = 0.5
 MARGIN_S: Final = 1.0
-"""So long before it is due a message is not sent again to replace itself."""
+"""How long before it is due a message is not sent again to replace itself."""
 AWAY: Final = (Overloaded, StoreUnavailable)
 
 
@@ -168,7 +168,7 @@ def _with_own_key(send: Send) -> Send:
 
 
 def _repeatable_s(send: Send, patience_s: float) -> float:
-    """So long a send may be repeated that may be stored: one that replaces until it is due."""
+    """How long a send may be repeated that may be stored: one that replaces until it is due."""
     return min(patience_s, seconds_of(send.delay) - MARGIN_S) if send.replace else patience_s
 
 

@@ -27,7 +27,7 @@ from postroad.verbs.send_again import SentAgain
 from postroad.verbs.tokens import NewToken
 
 WAIT_MAX_S: Final = 40.0
-"""So long one request waits at most."""
+"""How long one request waits at most."""
 
 
 class ShownBody(Struct, frozen=True):

@@ -140,7 +140,8 @@ class RuleBook:
             except MissingExtra as error:
                 if not self._lacking:
                     self._lacking = True
-                    self._log.error("some answer rules do not hold in this process", why=str(error))
+                    event = "some answer rules cannot be used in this process"
+                    self._log.error(event, why=str(error))
             except BadInput as error:  # it was stored by another release
                 self._log.error("an answer rule cannot be used", rule=rule.name, why=str(error))
         return tuple(found)

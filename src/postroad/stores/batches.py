@@ -16,8 +16,8 @@ class BatchTables(Statements):
 
     async def batch_one(self, tenant: str, number: int) -> BatchStatus | None:
         """One batch of a tenant."""
-        rows = await self.select(LABEL, "batch_one", tenant, number)
-        return _status(rows[0]) if rows else None
+        rows = await self.select(LABEL, "batch_page", tenant, number + 1, 1)
+        return next((_status(row) for row in rows if row[0] == number), None)
 
     async def batch_members(self, number: int, after: int, limit: int) -> list[tuple[int, bool]]:
         """Members of a batch that have not ended, after one, and whether each is a batch."""

@@ -12,7 +12,7 @@ from postroad.ports.bell import READERS, WAITERS, Listener
 
 class Ring(Struct, frozen=True, array_like=True, gc=False):
     """One wake-up, sent after its transaction: for the owner of a lane, for those who wait to read
-    it (READERS) or for the end of a batch (WAITERS), or (None) for all pollers."""
+    it (READERS) or for an end (WAITERS), or (None) for all pollers."""
 
     owner: int | None
     lane: int
@@ -29,7 +29,7 @@ class LocalBell:
     alive = True
 
     def __init__(self) -> None:
-        # Each listener is called in its own context, not in that of whoever committed.
+        # Each listener is called in its own context, not in that of the process that committed.
         self._listeners: dict[int, tuple[Listener, contextvars.Context]] = {}
         self._waits: dict[int, set[asyncio.Event]] = {}
         self.readers: dict[int, set[asyncio.Event]] = {}

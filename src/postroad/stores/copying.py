@@ -1,5 +1,5 @@
-"""Moves a stopped road from SQLite to PostgreSQL: every table, by its columns, in batches that
-can be taken up again, then counted and compared by key."""
+"""Moves a stopped road from SQLite to PostgreSQL: every table, by its columns, in batches that can
+be continued, then counted and compared by key."""
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -165,8 +165,8 @@ def _last_process(db: Database) -> int:
 
 
 def _holds(db: Database, counts: Mapping[str, int]) -> str:
-    """What the source holds. Whoever opens a road takes a number, so it also tells whether
-    somebody did: what changed need not have changed a count."""
+    """What the source holds. A process that opens a road takes a number, so it also tells whether
+    one did: what changed need not have changed a count."""
     (newest,) = db.connection.execute("select coalesce(max(id), 0) from message").fetchall()[0]
     return msgspec.json.encode([sorted(counts.items()), newest, _last_process(db)]).decode()
 

@@ -27,9 +27,11 @@ def turn_values(turn: Turn) -> tuple[Value, ...]:
 class EndpointLifeTables(Statements):
     """Reads the life of endpoints."""
 
-    async def endpoints_watched(self, after: int, limit: int) -> list[EndpointEntry]:
-        """Endpoints that are not simply enabled and healthy."""
-        rows = await self.select(LABEL, "endpoints_watched", after, limit)
+    async def endpoints_watched(
+        self, after: int, limit: int, *, feeds: bool
+    ) -> list[EndpointEntry]:
+        """Endpoints that are not simply enabled and healthy, and feeds."""
+        rows = await self.select(LABEL, "endpoints_watched", after, limit, feeds)
         return [read_entry(row) for row in rows]
 
     async def endpoint_hours(self, number: int, since_ms: int, until_ms: int) -> list[HourCounts]:

@@ -9,7 +9,7 @@ ERASED: Final[Mapping[str, str]] = {
     "message": "cancelled first, then in history",
     "arrival": "moved to its queue first, as always",
     "history": "history",
-    "history_batch": "history: batches are written anew without the erased messages",
+    "history_batch": "history: batches are written again without the erased messages",
     "attempt": "with its message",
     "message_recipient": "with its message; named",
     "webhook_try": "with its message",

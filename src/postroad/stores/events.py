@@ -86,8 +86,8 @@ class EventTables(Statements):
         rows = await self.select("events", "events_unmatched", tenant)
         return [(kind, int(count), last) for kind, count, last in rows]
 
-    async def event(self, tenant: str | None, number: int) -> EventRow | None:
-        """An event with its body."""
+    async def event(self, tenant: str, number: int) -> EventRow | None:
+        """An event of a tenant with its body."""
         row = await self.first("events", "event_read", tenant, number)
         return EventRow(*row) if row else None
 

@@ -28,7 +28,7 @@ class Export(Struct, frozen=True):
     are, and marks those that are meant; else it answers these alone."""
 
     columns: str
-    """Their names, after those of the key."""
+    """The columns' names, after those of the key."""
     walks: bool = False
 
 

@@ -71,7 +71,7 @@ def access(job: ErasureJob, now_ms: int) -> Slice:
 
 
 def messages(_job: ErasureJob, _now_ms: int) -> Slice:
-    """Waiting messages are cancelled by whoever runs the job, not here."""
+    """Waiting messages are cancelled by the job itself, not here."""
     return Erased({}, after=0)
     yield
 

@@ -66,7 +66,7 @@ def write_private(path: Path, data: bytes, road: Path) -> None:
 
 def read_private(path: Path, road: Path, bytes_max: int) -> bytes | None:
     """Read a secret that lies beside a road's file; None when there is none. It is believed when
-    nobody else could have written or read it: it is ours, root's, or of whoever owns the road."""
+    nobody else could have written or read it: it is ours, root's, or of the road's owner."""
     try:
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:

@@ -96,8 +96,8 @@ def remove(window: Path) -> None:
 
 
 def connect(dsn: str, timeout_s: float) -> socket.socket:
-    """Connect to whoever owns a road's file. NoOwner, when nobody does or its window is closed;
-    ForeignWindow, when it is another user's."""
+    """Connect to the process that owns a road's file. NoOwner, when none does or its window is
+    closed; ForeignWindow, when it is another user's."""
     window, road = window_of(dsn), file_of(dsn)
     if window is None or road is None:
         raise NoOwner(f"{shown(dsn)} has no window: only a road on SQLite has one")

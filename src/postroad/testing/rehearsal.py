@@ -3,14 +3,17 @@
 import asyncio
 import math
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from postroad import app
 from postroad.config import Settings
+from postroad.model.batch import BatchStatus
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
+from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
 from postroad.model.limits import Limits
 from postroad.observe.log import make_log
@@ -22,7 +25,8 @@ from postroad.sync import Face
 from postroad.testing.actors import Actor, Actors
 from postroad.testing.sent import NOTE, NOTED, Sent, SentMatch, matching, read_sent
 from postroad.testing.simloop import SimLoop
-from postroad.verbs.blocking import BlockingJobs, receipted
+from postroad.verbs.batches import BatchVerbs
+from postroad.verbs.blocking import BlockingBatches, BlockingJobs, blocking, receipted
 from postroad.verbs.handler_calls import Home
 from postroad.verbs.parts import Parts
 
@@ -32,6 +36,34 @@ DRAIN_S: Final = 0.01
 SAFETY_POLL_S: Final = 86_400.0
 """No other process uses the file, so no ring is lost; polls each 90 s were two thirds of the work
 of a simulated day."""
+
+
+class RehearsedBatches(BlockingBatches):
+    """Batches of a rehearsal: only who waits for an end lets time pass."""
+
+    def __init__(
+        self,
+        target: BatchVerbs,
+        hand_over: Callable[[Coroutine[Any, Any, Any]], Any],
+        live: Callable[[Coroutine[Any, Any, Any]], Any],
+    ) -> None:
+        super().__init__(target, hand_over)
+        self._live = live
+
+    wait = blocking(BatchVerbs.wait, via="_live")
+
+    def cancel(
+        self,
+        id: str,  # noqa: A002 - the word that receipts use
+        *,
+        running: bool = False,
+        wait: Duration = 10.0,
+        tenant: str = DEFAULT_TENANT,
+    ) -> BatchStatus:
+        """Cancel the members of a batch. What has begun ends while time passes."""
+        verb = partial(self._target.cancel, id, running=running, tenant=tenant)
+        asked: BatchStatus = self._wait(verb(wait=0))
+        return asked if asked.over else self._live(verb(wait=wait))
 
 
 class Rehearsal(Face):
@@ -56,7 +88,8 @@ class Rehearsal(Face):
         self._running: asyncio.Task[None] | None = None
         self._pools: list[str] = []
         self._homes: list[Home] = []
-        self.jobs = BlockingJobs(self._target.jobs, self._wait_for_job)
+        self.jobs = BlockingJobs(self._target.jobs, self._wait_for_end)
+        self.batches = RehearsedBatches(self._target.batches, self._hand_over, self._wait_for_end)
 
     def __enter__(self) -> Self:
         self._hand_over(self._open())
@@ -88,6 +121,8 @@ class Rehearsal(Face):
     send = receipted(app.Postroad.send, via="_hand_over")
     send_many = receipted(app.Postroad.send_many, via="_hand_over")
     send_in = receipted(app.Postroad.send_in, via="_hand_over")
+    batch = blocking(BatchVerbs.batch, via="_hand_over")
+    chain = blocking(BatchVerbs.chain, via="_hand_over")
 
     def sent(self, queue: str = "", body: object = ..., **which: Unpack[SentMatch]) -> list[Sent]:
         """The messages sent so far, in order: to one queue, or all, with this body, if one is
@@ -215,8 +250,8 @@ class Rehearsal(Face):
         apart = self._running is None or isinstance(threading.current_thread(), Actor)
         return self._hand_over(verb) if apart else self._live(verb)
 
-    def _wait_for_job(self, verb: Coroutine[Any, Any, R]) -> R:
-        """Wait for the end of a job, while the road runs and time passes."""
+    def _wait_for_end(self, verb: Coroutine[Any, Any, R]) -> R:
+        """Wait for the end of a job or a batch, while the road runs and time passes."""
         if isinstance(threading.current_thread(), Actor):
             return self._hand_over(verb)
         return self._live(verb)

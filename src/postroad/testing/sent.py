@@ -63,13 +63,13 @@ class SentMatch(TypedDict, total=False):
     contains: Mapping[str, object]
     """The body is an object that has these fields, among others; also inside of it."""
     headers: Mapping[str, str]
-    """It has these headers, among others."""
+    """Headers that the message has, among others."""
     key: str
     order_key: str
     priority: int
     tenant: str
     where: Callable[[Sent], bool]
-    """It is true of the message."""
+    """Returns True for the message."""
 
 
 def read_sent(row: Row) -> Sent:

@@ -25,12 +25,13 @@ T = TypeVar("T")
 Coro = Generator[Any, None, T] | Coroutine[Any, Any, T]
 Word = str | int | float | bytes | None
 
-# So many callbacks at one instant are a task that spins on sleep(0), not work: about a second.
+# This many callbacks at one instant are a task that spins on sleep(0), not work: about a second.
 SPIN_MAX: Final = 250_000
 
 
 class Stuck(RuntimeError):
-    """Nothing can run, or time cannot move; names the tasks that wait and where."""
+    """The simulation cannot continue: nothing can run, or time cannot move. Names the tasks that
+    wait and where."""
 
 
 class TimeLimit(RuntimeError):
@@ -67,7 +68,7 @@ class Node:
     async def die(self) -> None:
         """Crash at this line of the node's own code; after `crash` it runs on to its next await."""
         self.crash()
-        _ = await self._loop.create_future()  # never done: whoever waits is cancelled
+        _ = await self._loop.create_future()  # never done: waiters are cancelled
 
     def pause(self, seconds: float) -> None:
         """Hold back all callbacks of this node, as SIGSTOP does; those due meanwhile run late."""
@@ -253,7 +254,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def _gather_forgotten(self) -> None:
         """Collect the failures that nobody asked for; a crash loses those of its node."""
         handles = [*self._ready, *(handle for node in self._nodes for handle in node.held)]
-        # A failure that a callback is about to be told of is not forgotten.
+        # A failure that a callback is about to get is not forgotten.
         told = {id(arg) for handle in handles for arg in handle._args or ()}  # noqa: SLF001
         for task in self._tasks:
             error = task.exception() if task._log_traceback else None  # noqa: SLF001

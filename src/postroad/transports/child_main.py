@@ -59,6 +59,31 @@ class CallsHere:
         return call
 
 
+class CutSignal:
+    """The engine's signal that ends a call, and this process with it. A call that has come to its
+    end is told of first: what a handler has done is not to be cancelled."""
+
+    def __init__(self) -> None:
+        self._open = True  # also while the handler is imported
+        self._heard = False
+
+    def hear(self, *_: object) -> None:
+        """Take the signal."""
+        self._heard = True
+        if self._open:
+            raise Cut(1)
+
+    def open(self) -> None:
+        """A call begins; the signal may have come before it."""
+        self._open = True
+        if self._heard:
+            raise Cut(1)
+
+    def close(self) -> None:
+        """A call has ended."""
+        self._open = False
+
+
 class Traces:
     """Notes what a handler raised, for the log of the engine."""
 
@@ -80,8 +105,9 @@ class Traces:
 class ChildWorker:
     """Calls one handler for an engine."""
 
-    def __init__(self, pipe: socket.socket) -> None:
+    def __init__(self, pipe: socket.socket, cut: CutSignal) -> None:
         self._pipe = pipe
+        self._cut = cut
         self._pid = os.getpid()
         self._frames = Frames(pipe)
         self._writing = threading.Lock()
@@ -95,6 +121,7 @@ class ChildWorker:
         except BaseException as error:  # noqa: BLE001 - whatever a program does when it is imported
             self._say(Ready(f"{type(error).__name__}: {error_text(error)}"))
             return
+        self._cut.close()
         self._say(Ready())
         asyncio.run(self._serve(start.queue, handler))
 
@@ -109,7 +136,9 @@ class ChildWorker:
             except (EOFError, ConnectionError):
                 return
             traces.last = ""
+            self._cut.open()
             outcome = await session.send(queue, message)
+            self._cut.close()
             self._progress.tell()
             self._say(CallEnded(outcome, traces.last))
 
@@ -178,19 +207,16 @@ def main() -> None:
     # them.
     for number in FOR_ENGINE:
         signal.signal(number, _leave_to_engine)
-    signal.signal(CUT, _cut)
+    cut = CutSignal()
+    signal.signal(CUT, cut.hear)
     pipe = socket.socket(fileno=int(sys.argv[1]))
     pipe.set_inheritable(False)
     _mark_copies(pipe)
     threading.Thread(target=_end_with, args=(pipe,), name="lifeline", daemon=True).start()
     try:
-        ChildWorker(pipe).run()
+        ChildWorker(pipe, cut).run()
     finally:
         signal.signal(CUT, signal.SIG_IGN)  # it ends by itself
-
-
-def _cut(*_: object) -> NoReturn:
-    raise Cut(1)
 
 
 def _leave_to_engine(*_: object) -> None:

@@ -32,9 +32,9 @@ from postroad.transports.function_place import FunctionPlace
 IDLE_S: Final = 60.0
 """A child with nothing to do for so long is ended."""
 START_S: Final = 60.0
-"""So long a child may take to import its handler; that does not count towards a try's timeout."""
+"""How long a child may take to import its handler; that does not count towards a try's timeout."""
 END_S: Final = 2.0
-"""So long a child may take to end after it was told to. Then it is killed."""
+"""How long a child may take to end after it was told to. Then it is killed."""
 BROKEN_S: Final = 10.0
 """After a child that could not import its handler, calls fail for so long without another one:
 an interpreter a message would be 300 ms of CPU each."""
@@ -67,9 +67,12 @@ class ChildProcess:
         self._hears: Callable[[Said], None] = _ignored
         """What it says meanwhile. A thread that outlives its call is not heard."""
         self.alive = True
-        """It has not closed its pipe."""
+        """Whether the child has its pipe open."""
         self._loop.add_reader(ours, self._readable)
         self.rest: asyncio.TimerHandle | None = None
+        self.stopped = False
+        """It was told to end its call."""
+        self._kill_later: asyncio.TimerHandle | None = None
 
     async def ready(self) -> None:
         """Wait until it has imported its handler; ChildLost says why it did not."""
@@ -136,13 +139,26 @@ class ChildProcess:
         how = f"with exit code {code}" if code >= 0 else f"by {signal.Signals(-code).name}"
         return ChildLost(f"the child process of this call ended {how}")
 
+    def stop(self) -> None:
+        """Have it end its call, which may still say that it is done; it is killed if it does not
+        end in time. It gets no other call, for which it could take the signal."""
+        if not self.stopped:
+            self._tell_cut()
+            self._kill_later = self._loop.call_later(END_S, self._process.kill)
+
+    def _tell_cut(self) -> None:
+        self.stopped = True
+        with suppress(OSError):  # it has ended
+            self._process.send_signal(CUT)  # unless it was waited for: its number is free then
+
     async def end(self, *, cut: bool = False) -> None:
         """End it: when it is idle; with `cut`, during a call."""
-        if self.rest is not None:
-            self.rest.cancel()
+        for timer in (self.rest, self._kill_later):
+            if timer is not None:
+                timer.cancel()
+        if cut and not self.stopped:
+            self._tell_cut()
         with suppress(OSError):
-            if cut:
-                self._process.send_signal(CUT)  # unless it was waited for: its number is free then
             self._pipe.shutdown(socket.SHUT_WR)
         _ = await self._ended()  # how it ended is no news
         self._loop.remove_reader(self._pipe)
@@ -195,9 +211,12 @@ class Children:
         """Wait for the turn of a call: then there is an idle child, or one may be started."""
         _ = await self._free.acquire()  # it is always true
 
-    def leave(self) -> None:
-        """A call has ended; another one may begin."""
-        self._free.release()
+    def leave(self, ending: "asyncio.Task[None] | None") -> None:
+        """A call has ended; another one may begin when its child has ended, if that ends."""
+        if ending is None:
+            self._free.release()
+        else:
+            ending.add_done_callback(lambda _: self._free.release())
 
     def take(self) -> ChildProcess | None:
         """Take one that is idle, if there is any."""
@@ -207,7 +226,7 @@ class Children:
                 child.rest.cancel()
             if child.alive:
                 return child
-            self.drop(child)
+            _ = self.drop(child)  # nobody waits for it
         return None
 
     async def start(self) -> ChildProcess:
@@ -221,7 +240,7 @@ class Children:
         except BaseException as error:
             if isinstance(error, ChildLost):
                 self._broken, self._broken_until_s = str(error), self._loop.time() + BROKEN_S
-            self.drop(child, cut=True)
+            _ = self.drop(child, cut=True)  # it has called nothing
             raise
         return child
 
@@ -232,19 +251,20 @@ class Children:
 
     def _rests(self, child: ChildProcess) -> None:
         self._idle.remove(child)
-        self.drop(child)
+        _ = self.drop(child)  # nobody waits for it
 
-    def drop(self, child: ChildProcess, *, cut: bool = False) -> None:
+    def drop(self, child: ChildProcess, *, cut: bool = False) -> "asyncio.Task[None]":
         """End one, beside other work."""
         self._all.discard(child)
         task = self._loop.create_task(child.end(cut=cut))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
+        return task
 
     async def close(self) -> None:
         """End all of them."""
         for child in tuple(self._all):
-            self.drop(child, cut=child not in self._idle)
+            _ = self.drop(child, cut=child not in self._idle)  # all are waited for
         self._idle.clear()
         _ = await asyncio.gather(*self._ending)  # each says nothing
 

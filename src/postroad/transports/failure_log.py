@@ -13,8 +13,8 @@ from postroad.ports.log import Log
 
 
 class FailureLog:
-    """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is told every
-    ten seconds, then how many came like it. Every try's error is with its message."""
+    """A traceback costs 0.6 ms and a kilobyte, and all that fail may fail alike: one is logged
+    every ten seconds, then how many came like it. Every try's error is with its message."""
 
     def __init__(self, log: Log, clock: Clock, redaction: Redaction | None = None) -> None:
         self._log = log
@@ -22,7 +22,7 @@ class FailureLog:
         self._gathering = EventGathering(clock)
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown."""
+        """Return the outcome of a try, without the fields of its body that are not shown."""
         return self._redaction.outcome(queue, message.body, outcome)
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:

@@ -4,7 +4,11 @@ each with an outcome of its own."""
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextvars import copy_context
+from itertools import islice
 from typing import Any, get_args, get_origin
+
+from msgspec import Struct
 
 from postroad.model.errors import BadInput
 from postroad.model.texts import kind_of
@@ -29,9 +33,16 @@ class Some(Exception):
         )
 
 
+class GatheredCall(Struct, eq=False):
+    """A call of the function, and the messages that it has got."""
+
+    batch: list[tuple[Job, "asyncio.Future[None]"]]
+    task: "asyncio.Task[None]"
+
+
 class Gatherer:
     """Gathers messages until there are enough, or the first has waited long enough; then calls the
-    function with the list, and hands each its own answer."""
+    function with the list, and hands each its own answer. At most so many calls run at once."""
 
     def __init__(
         self,
@@ -39,45 +50,87 @@ class Gatherer:
         most: int,
         within_s: float,
         clock: Clock,
+        calls_max: int = 0,
     ) -> None:
         self._function = function
-        self._most, self._within_ms = most, int(within_s * 1000)
+        self.most, self._within_ms = most, int(within_s * 1000)
+        self._calls_max = calls_max
         self._clock = clock
-        self._waiting: list[tuple[Job, asyncio.Future[None]]] = []
+        self._waiting: dict[str, tuple[Job, asyncio.Future[None]]] = {}
         self._timer: Timer | None = None
         self._calls: set[asyncio.Task[None]] = set()
+        self._begun: dict[str, GatheredCall] = {}
+        """The calls of messages that have not taken their answers."""
+        self._held_up = False
+        """It is time for a call, but too many run."""
+        self._context = copy_context()
+
+    def open(self) -> None:
+        """Calls run in the context of whoever opens lanes. In that of a message, what a hook has
+        set for it would hold for all messages of the call."""
+        self._context = copy_context()
 
     async def handle(self, message: Job) -> None:
         """Wait for the call that this message is part of; raises what it came to."""
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((message, answer))
-        if len(self._waiting) >= self._most:
+        self._waiting[message.id] = (message, answer)
+        self._gather()
+        try:
+            await answer
+        finally:
+            self._waiting.pop(message.id, None)  # it was cut
+            self._begun.pop(message.id, None)
+
+    def stop(self, number: str) -> bool:
+        """Whether the wait of a message that was cancelled may be cut. Not once its call has begun,
+        which is cut itself when all of its messages are cancelled."""
+        call = self._begun.get(number)
+        if call is None:
+            return True
+        for message, _ in call.batch:
+            message.cancelled = message.cancelled or message.id == number
+        if all(message.cancelled for message, _ in call.batch) and not call.task.cancelling():
+            call.task.cancel()
+        return False
+
+    def _gather(self) -> None:
+        if len(self._waiting) >= self.most:
             self._call()
-        elif self._timer is None:
+        elif self._waiting and self._timer is None:
             self._timer = self._clock.later(self._within_ms, self._call)
-        await answer
 
     def _call(self) -> None:
         """Call the function with those that have not been cut meanwhile."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        batch, self._waiting = self._waiting, []
-        batch = [(message, answer) for message, answer in batch if not answer.done()]
+        self._held_up = 0 < self._calls_max <= len(self._calls)
+        if self._held_up:
+            return
+        alive = (pair for pair in self._waiting.values() if not pair[1].done())
+        batch = list(islice(alive, self.most))
         if not batch:
             return
-        task = asyncio.get_running_loop().create_task(self._run(batch))
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(self._run(batch), context=self._context.copy())
+        call = GatheredCall(batch, task)
         self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
-        for _, answer in batch:
-            answer.add_done_callback(lambda _: self._cut(task, batch))
+        task.add_done_callback(self._ended)
+        for message, answer in batch:
+            del self._waiting[message.id]
+            self._begun[message.id] = call
+            answer.add_done_callback(lambda _: self._cut(call))
+        self._gather()
 
-    def _cut(
-        self, task: "asyncio.Task[None]", batch: list[tuple[Job, "asyncio.Future[None]"]]
-    ) -> None:
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._calls.discard(task)
+        if self._held_up:
+            self._call()
+
+    def _cut(self, call: GatheredCall) -> None:
         """End a call that nobody waits for any more."""
-        if all(answer.cancelled() for _, answer in batch):
-            task.cancel()
+        if all(answer.cancelled() for _, answer in call.batch):
+            call.task.cancel()
 
     async def _run(self, batch: list[tuple[Job, "asyncio.Future[None]"]]) -> None:
         whole: Exception | None = RuntimeError("the call of the handler was ended")

@@ -14,6 +14,7 @@ from postroad.model.entities import HANDLER_SHARDS, LaneKey, Message, Policy, Qu
 from postroad.model.errors import Reject, RetryLater, UnknownQueue
 from postroad.model.foreign import error_text
 from postroad.model.held_by_handler import HoldKey, HoldQueue
+from postroad.model.ids import to_text
 from postroad.model.outcome import (
     DELIVERED,
     STOPPED,
@@ -29,6 +30,7 @@ from postroad.ports.transport import BEAT, Beat
 from postroad.transports import job as received
 from postroad.transports.failure_log import FailureLog
 from postroad.transports.function_place import FunctionPlace
+from postroad.transports.gathering import Gatherer
 from postroad.transports.job import Around, Job, Reads, Reports, is_async, plain
 from postroad.transports.job_result import with_failure, with_result
 from postroad.transports.raised import as_outcome
@@ -55,6 +57,8 @@ class Handler(Struct, frozen=True):
     reads: Reads = plain
     place: FunctionPlace | None = None
     """Where child processes find it, if they are to call it."""
+    gatherer: Gatherer | None = None
+    """Calls it with a list, if it takes many messages at once."""
 
 
 class HandlerTransport:
@@ -72,7 +76,7 @@ class HandlerTransport:
         self._make_threads = threads
         self._threads: dict[str, Calls] = {}
         self.reports: Reports | None = None
-        """Who is told how far jobs have come."""
+        """Takes reports of how far jobs have come."""
         self._children: dict[str, Children] = {}
 
     def address(self, queue: str, tenant: str) -> LaneKey:
@@ -98,6 +102,8 @@ class HandlerTransport:
         handler = self.handlers[pool.removeprefix("handler:")]
         if handler.place is not None:
             return 2 * (handler.concurrency or cores())
+        if handler.gatherer is not None:  # its calls are counted, and each has so many messages
+            return handler.concurrency * handler.gatherer.most
         return handler.concurrency or (0 if is_async(handler.function) else PLAIN_CONCURRENCY)
 
     async def open(self, lane: LaneKey) -> "HandlerSession | ProcessSession":
@@ -110,6 +116,8 @@ class HandlerTransport:
         if not is_async(handler.function):
             most = self.concurrency(lane.pool) or PLAIN_CONCURRENCY
             threads = self._threads.setdefault(lane.server, self._make_threads(lane.server, most))
+        if handler.gatherer is not None:
+            handler.gatherer.open()
         made = (lane.server, handler, threads, self._failure_log)
         session = HandlerSession(*made, around=self.around)
         session.reports = self.reports
@@ -135,7 +143,7 @@ class HandlerTransport:
 
 
 class Failures(Protocol):
-    """Who is told what handlers do wrong."""
+    """Takes what handlers do wrong."""
 
     def raised(self, queue: str, message: Message, error: Exception) -> None:
         """A handler raised."""
@@ -144,7 +152,7 @@ class Failures(Protocol):
         """Log a handler that was cut at its timeout."""
 
     def shown(self, queue: str, message: Message, outcome: Outcome) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown."""
+        """Return the outcome of a try, without the fields of its body that are not shown."""
 
 
 class HandlerSession:
@@ -163,6 +171,7 @@ class HandlerSession:
         self._function = handler.function
         self._failure_log = failure_log
         self._reads = handler.reads
+        self._gatherer = handler.gatherer
         self._beats = beats or self._beat
         self._around = around
         self._threads = threads
@@ -245,6 +254,8 @@ class HandlerSession:
 
     def stop(self, number: int) -> bool:
         """Stop a try: a coroutine is cut, a thread sees `message.cancelled`."""
+        if self._gatherer is not None:
+            return self._gatherer.stop(to_text(number))
         if self._threads is None:
             return True
         if number in self._in_threads:
@@ -265,4 +276,4 @@ class HandlerSession:
         self._failure_log.cut(self._name, message, outcome.error)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""

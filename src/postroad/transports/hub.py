@@ -272,15 +272,15 @@ class NoHub:
         self._why = why
 
     async def send(self, queue: Queue, message: Message) -> Outcome:  # noqa: ARG002
-        """Nothing is connected to, and nothing is sent."""
+        """Refuse to send: there is no connection to make."""
         return unreachable(self._why)
 
     def overdue(self, seconds: float) -> Outcome:  # noqa: ARG002
-        """Nothing was sent."""
+        """Say that nothing was sent."""
         return unreachable(self._why)
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def _unnamed(server: str, tenant: str, *, known: bool) -> str:

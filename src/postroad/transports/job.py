@@ -59,7 +59,8 @@ class Message(Generic[T]):
         self.over = False
         """The try has ended, or was cut."""
         self.cancelled = False
-        """Somebody cancelled the job while it runs in its thread: end soon, by any exception."""
+        """Somebody cancelled the job while it runs in its thread, or while others run in the same
+        call: end soon, by any exception, or leave it out."""
 
     @property
     def id(self) -> str:

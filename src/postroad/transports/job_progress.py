@@ -83,7 +83,8 @@ class ProgressReports:
             await self._clock.sleep(EVERY_S)
 
     async def write(self) -> None:
-        """Write what was reported since. What cannot be written is replaced by the next report."""
+        """Write what was reported since. What cannot be written is kept for the next time, unless a
+        later report has replaced it."""
         with self._lock:
             latest, self._latest = self._latest, {}
         if not latest or self._store is None:
@@ -92,3 +93,6 @@ class ProgressReports:
             await self._store.put_outputs(list(latest.values()))
         except StoreError as error:
             self._log.store_failed("write the progress of jobs", error)
+            with self._lock:
+                self._latest = latest | self._latest
+            self._reported.set()

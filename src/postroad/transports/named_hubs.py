@@ -21,7 +21,7 @@ class HubPlace(Protocol):
 
     url: str
     own: bool
-    """It serves this road's own mailboxes."""
+    """Whether the hub serves this road's own mailboxes."""
 
     def admits(self, tenant: str) -> bool:
         """Whether this tenant may send there."""
@@ -47,7 +47,7 @@ class NamedHub:
         self.literal: Address | None = ip_address(self.host) if is_number(self.host) else None
         self.secure = hub.url.startswith("wss:")
         self.url = hub.url
-        # Whoever wrote a number has named the address itself.
+        # A number names the address itself.
         named = () if self.literal is None else (self.host,)
         rules = WebhookRules(allow=(*hub.allow, *named), deny=tuple(deny))
         self._guard = Guard(rules, resolve, "hubs")

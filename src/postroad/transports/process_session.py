@@ -1,13 +1,16 @@
 """Tries of a handler that child processes call."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
+from msgspec import Struct
+
 from postroad.model.durations import CENTURY_S
 from postroad.model.entities import Message, Policy, Queue
 from postroad.model.foreign import error_text
-from postroad.model.outcome import DELIVERED, Kind, Outcome, failed, unknown
+from postroad.model.outcome import DELIVERED, STOPPED, Kind, Outcome, failed, later, unknown
 from postroad.ports.transport import BEAT, Beat
 from postroad.transports.child_frames import Beat as HeartBeat
 from postroad.transports.child_frames import CallEnded, Reported, Said
@@ -25,6 +28,16 @@ class FailedInChild(Exception):
         self.outcome = outcome
 
 
+class ChildCall(Struct, eq=False):
+    """A try, and the child that is called for it."""
+
+    child: ChildProcess | None = None
+    over: bool = False
+    """The child has answered or is gone."""
+    ending: "asyncio.Task[None] | None" = None
+    """The end of the child, where it ends with the call."""
+
+
 class ProcessSession:
     """Has one handler called in its child processes."""
 
@@ -39,18 +52,21 @@ class ProcessSession:
         self.reports: Reports | None = None
         self.around: Sequence[Around] = ()
         self.reads: Reads = plain
+        self._calls: dict[int, ChildCall] = {}
 
     async def send(self, queue: Queue, message: Message) -> Outcome:
         """Call the handler once, and return the outcome."""
         beat = BEAT.get()
         beat(CENTURY_S)  # its time begins with the call
         await self._children.place()
+        call = self._calls[message.id] = ChildCall()
         try:
             if self.around:
                 return await self._within(queue, message, beat)
             return await self._in_turn(queue, message, beat)
         finally:
-            self._children.leave()
+            del self._calls[message.id]
+            self._children.leave(call.ending)
 
     async def _within(self, queue: Queue, message: Message, beat: Beat) -> Outcome:
         """Make the call inside what the program has put around tries, in this process."""
@@ -81,8 +97,12 @@ class ProcessSession:
         try:
             ended = await self._call(child, message, beat)
         except ChildLost as error:
+            if child.stopped:
+                return later(STOPPED, after_ms=0)
             self._failure_log.lost(queue.name, message, str(error))
             return unknown(str(error)) if self._at_most_once else failed(str(error))
+        if child.stopped and ended.outcome.kind is Kind.failed:
+            return later(STOPPED, after_ms=0)
         outcome = self._failure_log.shown(queue.name, message, ended.outcome)
         if ended.trace:
             self._failure_log.raised_in_child(queue.name, message, outcome.error, ended.trace)
@@ -94,13 +114,20 @@ class ProcessSession:
         return await self._children.start()
 
     async def _call(self, child: ChildProcess, message: Message, beat: Beat) -> CallEnded:
+        call = self._calls[message.id]
+        call.child = child
         beat(self._limit_s)
         try:
             ended = await child.call(message, partial(self._heard, message, beat))
         except BaseException:  # it is gone, or this try was cut
-            self._children.drop(child, cut=True)
+            call.ending = self._children.drop(child, cut=True)
             raise
-        self._children.give(child)
+        finally:
+            call.over = True
+        if child.stopped:
+            call.ending = self._children.drop(child)
+        else:
+            self._children.give(child)
         return ended
 
     def _heard(self, message: Message, beat: Beat, said: Said) -> None:
@@ -110,9 +137,13 @@ class ProcessSession:
             self.reports(message, said.done, said.total, said.note)
 
     def stop(self, number: int) -> bool:
-        """Stop a try: its process is ended."""
-        del number
-        return True
+        """Stop a try: one whose call has begun ends with it, and is done if the handler says so."""
+        call = self._calls.get(number)
+        if call is None or call.child is None:
+            return True
+        if not call.over:
+            call.child.stop()
+        return False
 
     def overdue(self, seconds: float) -> Outcome:
         """A call that was cut has failed; its process ends."""

@@ -22,7 +22,7 @@ def is_in(kind: Any) -> bool:
 
 def decoder(kind: Any) -> Callable[[bytes], Any]:
     """Return what reads a type with models in it. TypeError or ValueError: pydantic cannot."""
-    pydantic: Any = sys.modules["pydantic"]  # whoever has a model has imported it
+    pydantic: Any = sys.modules["pydantic"]  # a program that has a model has imported it
     try:
         return partial(_read, pydantic.TypeAdapter(kind))
     except (pydantic.errors.PydanticUserError, NameError) as error:

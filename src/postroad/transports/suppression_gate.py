@@ -73,7 +73,7 @@ class SuppressionGate:
         return (await asyncio.shield(question.answer)).get(recipient)
 
     async def _ask(self, tenant: str) -> None:
-        await self._clock.sleep(0)  # whoever begins in this turn asks with us
+        await self._clock.sleep(0)  # sends that begin in this turn ask with us
         question = self._asked.pop(tenant)
         try:
             found = await self._lists.suppressed(tenant, question.recipients)

@@ -97,7 +97,7 @@ class VettedHttp:
         return min(self._rules.connect_timeout_ms / 1000, TIMEOUT_S)
 
     def _avoid(self, target: Target, server: VettedServer) -> None:
-        """It takes no connection: perhaps it lives elsewhere now."""
+        """Note that a server takes no connection at its address: perhaps it has another one now."""
         self._bad[target.server] = server.address
         self._lose(target.server)
 

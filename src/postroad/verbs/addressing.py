@@ -12,9 +12,10 @@ from postroad.model.endpoint import OPERATOR
 from postroad.model.errors import BadInput
 from postroad.model.hours import ZONE
 from postroad.model.recipients import RESERVED, SITE_MARK, TO, read_queue_name
+from postroad.model.reserved_headers import check_reserved
 from postroad.model.texts import checked
 from postroad.transports.channels import ChannelTransport
-from postroad.verbs.send_again import AGAIN_OF
+from postroad.verbs.send_again import AGAIN_OF, SendOnceMore
 
 CARRIED: Final = frozenset((TO, AGAIN_OF, ZONE, "traceparent", "tracestate"))
 """Headers of messages to named recipients."""
@@ -108,6 +109,6 @@ def _no_credential(send: Send) -> None:
 
 
 def check_named(send: Send) -> None:
-    """Refuse a header that only messages to named recipients have."""
-    if any(name.lower() == TO for name in send.headers or ()):
-        raise BadInput(f"headers: {TO!r} is ours: send to an address, as sms:+6591234567")
+    """Refuse headers that the road alone sets. What it sends again keeps them."""
+    if not isinstance(send, SendOnceMore):
+        check_reserved(send.headers or ())

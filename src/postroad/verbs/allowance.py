@@ -22,10 +22,8 @@ SLICE_EVERY_S: Final = 0.1
 half a ms; for slices of ten thousand other tenants' messages waited 4 to 30."""
 WALK_EVERY_S: Final = 1.0
 """Between two walks: few messages are counted every second, ten million in a quarter of an hour."""
-RAISE: Final = (
-    "raise the setting `tenants.{}` or the tenant's own limit of that name, or finish and delete "
-    "what is not needed"
-)
+SETTINGS: Final = ("messages_max", "messages_bytes_max")
+"""Limits that are settings; of the others a tenant has its own alone."""
 
 
 class Allowance:
@@ -35,7 +33,7 @@ class Allowance:
 
     def __init__(self, store: Store, limits: TenantLimits, body_bytes_max: int, log: Log) -> None:
         self.body_bytes_max = body_bytes_max
-        """Of one message."""
+        """Maximum size of one message's body."""
         self._store = store
         self._limits = limits
         self._known: dict[tuple[CountedKind, str], tuple[float, int, int]] = {}
@@ -86,7 +84,7 @@ class Allowance:
     def refusal(self, kept: CountedKind, tenant: str) -> TenantFull:
         """The error for a tenant that may have no more of these."""
         most = self._known[kept, tenant][2]
-        self._tell(tenant, f"tenants.{kept}_max")
+        self._tell(tenant, f"{kept}_max")
         return TenantFull(_told(tenant, most, kept, f"{kept}_max"))
 
     def sends(self, tenants: Collection[str]) -> None:
@@ -99,7 +97,7 @@ class Allowance:
         if self._full:
             for tenant in tenants:
                 if tenant in self._full:
-                    self._tell(tenant, "tenants.messages_max")
+                    self._tell(tenant, "messages_max")
                     raise TenantFull(self._full[tenant])
 
     def stop(self) -> None:
@@ -163,5 +161,12 @@ class Allowance:
 def _told(tenant: str, count: int, what: str, setting: str) -> str:
     return (
         f"tenant {tenant!r} has {count:,} {what}, as much as it may have; nothing of this was "
-        f"stored: {RAISE.format(setting)}"
+        f"stored: {raise_limit(tenant, setting)}, or finish and delete what is not needed"
     )
+
+
+def raise_limit(tenant: str, limit: str) -> str:
+    """Say how a limit of a tenant is raised."""
+    option = limit.replace("_", "-")
+    own = f"`postroad tenant limits {tenant} --{option} NUMBER` raises its limit `{limit}`"
+    return own + (f", and the setting `tenants.{limit}` that of all" if limit in SETTINGS else "")

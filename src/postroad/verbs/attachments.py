@@ -28,7 +28,7 @@ from postroad.ports.blobs import Blobs
 from postroad.ports.joining import Joins
 from postroad.ports.store import Store
 from postroad.transports.smtp.body import check_file
-from postroad.verbs.allowance import Allowance
+from postroad.verbs.allowance import Allowance, raise_limit
 from postroad.verbs.bounding import bounded
 from postroad.verbs.paging import check_page
 
@@ -83,8 +83,8 @@ class Attachments:
         if has + size > most:
             raise TenantFull(
                 f"tenant {tenant!r} has {has:,} bytes of attachments, and may have {most:,}; "
-                "nothing of this was stored: raise the setting `tenants.attachments_bytes_max` or "
-                "the tenant's own limit of that name, or remove some"
+                f"nothing of this was stored: {raise_limit(tenant, 'attachments_bytes_max')}, or "
+                "remove some"
             )
 
     async def get(

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from postroad.engine.drafting import Send
 from postroad.model.batch import (
+    BatchGivenUp,
     BatchPlan,
     BatchState,
     BatchStatus,
@@ -119,8 +120,13 @@ class BatchVerbs:
                 self._sending.forget(ready.sends)
         for plan in rest:
             await store.batch_put(plan)
-        if rest:
-            await store.batch_seal([r.id for r in first.rows if r.state is BatchState.filling])
+        filled = [row.id for row in first.rows if row.state is BatchState.filling]
+        if rest and await store.batch_seal(filled) < len(filled):
+            raise BatchGivenUp(
+                f"{ready.receipt.id} was given up while it was stored, which took more than an "
+                "hour: what is stored is sent, and nothing follows. Send what is missing as "
+                "several batches"
+            )
         return ready.receipt
 
     async def _prepared(self, batch: Batch, tenant: str) -> Prepared:
@@ -160,7 +166,8 @@ class BatchVerbs:
         tenant: str = DEFAULT_TENANT,
     ) -> BatchStatus:
         """Wait until a batch has ended, at most so long, and tell how it stands. Batches that
-        follow it, as the steps of a chain do, are waited for too, and the last one is told of."""
+        follow it, as the steps of a chain do, are waited for too, and the answer is about the last
+        one."""
         until_s = self._store.clock.steady_s() + wait_s(timeout)
         return await self._reached(id, until_s, tenant, tuple(FollowRole))
 

@@ -35,11 +35,11 @@ class VerbParameter(Struct, frozen=True):
     """What one parameter of a verb takes."""
 
     kinds: tuple[type, ...] = ()
-    """None of them: it takes anything."""
+    """The types that are accepted; none: it takes anything."""
     items: tuple[type, ...] = ()
     """What a list of it takes."""
     needed: bool = False
-    """It may not be empty: no default of it is."""
+    """Whether it must be given: its default is empty, and it may not be."""
 
     def check(self, name: str, value: object) -> None:
         """Raise BadInput if the value is of a wrong type. Values are not shown: some are secret."""

@@ -142,7 +142,7 @@ class CampaignService:
                 await task
 
     async def _reopen(self) -> None:
-        """The settings may have been mended since a server refused what they say."""
+        """The settings may have been repaired since a server refused what they say."""
         try:
             for name in self._defaults:
                 await open_refused(self.store, self._road, name, name)
@@ -164,7 +164,7 @@ class CampaignService:
                 if block.slots_s and await pace.on_time(block.slots_s[0]):
                     return
                 if max(block.again_s, clock.steady_s()) > end_s:
-                    raise Overloaded(f"{queue.name} has no room: try again later")
+                    raise Overloaded(f"{queue.name} has no capacity now: try again later")
                 if not block.slots_s:
                     await clock.sleep(max(block.again_s - clock.steady_s(), 0.002))
             raise asking.error

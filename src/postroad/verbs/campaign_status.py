@@ -1,4 +1,4 @@
-"""How a campaign stands, as people are told."""
+"""How a campaign stands, in words for people."""
 
 from msgspec import Struct
 

@@ -17,11 +17,11 @@ class CancelRounds:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._lines: WeakValueDictionary[tuple[str, bool], _Line] = WeakValueDictionary()
+        self._lines: WeakValueDictionary[tuple[str, bool], RoundQueue] = WeakValueDictionary()
 
     async def ask(self, tenant: str, number: int, *, running: bool) -> CancelState:
         """Cancel a message, or ask the owner of its lane to; with `running`, to stop its try."""
-        line = self._lines.setdefault((tenant, running), _Line())
+        line = self._lines.setdefault((tenant, running), RoundQueue())
         mine = line.join(number)
         async with line.turn:
             if mine.answer is None:  # else another one of this round has asked
@@ -48,7 +48,7 @@ class _Round:
         self.answer: dict[int, CancelState] | PostroadError | None = None
 
 
-class _Line:
+class RoundQueue:
     """Those who cancel messages of one tenant in the same way; it goes with the last of them."""
 
     def __init__(self) -> None:

@@ -52,7 +52,7 @@ class CredentialView(Struct, frozen=True):
     callback: str
     options: dict[str, str]
     secrets: tuple[str, ...]
-    """Their names."""
+    """The names of its secrets."""
     expires_at_ms: int
     blocked_until_ms: int
     block_reason: str

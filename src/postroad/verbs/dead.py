@@ -26,6 +26,7 @@ from postroad.model.private_headers import shown
 from postroad.model.recipients import may_name
 from postroad.model.redaction import Redaction
 from postroad.model.states import NEVER, DeadReason
+from postroad.ports.bodies import StoredBody
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
 from postroad.verbs.event_bodies import shown_body
@@ -96,9 +97,10 @@ class DeadMessages:
         letter = await self._store.dead_letter(tenant, to_number(id))
         if letter is None:
             raise UnknownMessage(f"{id} is not in the dead set: see `postroad message show {id}`")
-        packed = msgspec.json.encode(letter.headers)
-        queue = letter.message.queue
-        body = await shown_body(self._store, self._redaction, queue, packed, letter.body)
+        packed, about = msgspec.json.encode(letter.headers), letter.message
+        place = (about.tenant, about.queue, about.priority, about.order_key)
+        stored = StoredBody(to_number(id), *place, packed, letter.body)
+        body = await shown_body(self._store, self._redaction, stored)
         return replace(letter, headers=shown(letter.headers), body=body)
 
     async def replay(

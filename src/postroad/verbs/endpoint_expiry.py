@@ -5,7 +5,7 @@ import asyncio
 from typing import Final, Protocol
 
 from postroad.model.endpoint import endpoint_id
-from postroad.model.errors import PostroadError, StoreUnavailable, UnknownEndpoint
+from postroad.model.errors import PostroadError, StoreError, StoreUnavailable, UnknownEndpoint
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -47,23 +47,32 @@ class EndpointExpiry:
             try:
                 wait_s = await self._sweep(store)
             except PostroadError as error:
-                away = isinstance(error, StoreUnavailable)  # which is told for all parts at once
-                tell = self._log.debug if away else self._log.warning
-                tell("could not delete expired endpoints", error=str(error))
+                self._told(error)
                 wait_s = RETRY_S
             timer = store.clock.later(int(wait_s * 1000), self._changed.set)
             await self._changed.wait()
             timer.cancel()
 
+    def _told(self, error: PostroadError, **facts: object) -> None:
+        away = isinstance(error, StoreUnavailable)  # which is told for all parts at once
+        tell = self._log.debug if away else self._log.warning
+        tell("could not delete expired endpoints", **facts, error=str(error))
+
     async def _sweep(self, store: EventStore) -> float:
         """Delete those that have expired; answers after how many seconds the next one does."""
-        now_ms = self._store.clock.now_ms()
+        now_ms, wait_s = self._store.clock.now_ms(), LOOK_S
         for at_ms, tenant, number in await store.endpoint_expiring(BATCH):
             if at_ms > now_ms:
-                return min((at_ms - now_ms) / 1000, LOOK_S)
+                return min((at_ms - now_ms) / 1000, wait_s)
             try:
                 await self._delete(endpoint_id(number), tenant=tenant)
             except UnknownEndpoint:
                 continue  # another process was faster
+            except StoreError:
+                raise
+            except PostroadError as error:  # those behind it have their turn
+                self._told(error, endpoint=endpoint_id(number))
+                wait_s = RETRY_S
+                continue
             self._log.info("endpoint deleted: its time was over", endpoint=endpoint_id(number))
-        return LOOK_S
+        return wait_s

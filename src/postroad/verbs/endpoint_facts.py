@@ -19,7 +19,7 @@ from postroad.model.endpoint import (
 )
 from postroad.model.endpoint_life import ITSELF, LifeEvent
 from postroad.model.errors import BadInput
-from postroad.model.filters import compiled
+from postroad.model.filters import compiled, filter_fault
 from postroad.model.ladder import Ladder
 from postroad.model.matching import SPEC, unknown_types
 from postroad.model.pace import read_limit
@@ -56,7 +56,7 @@ class EndpointOptions(AccessOptions, total=False):
     types: Sequence[str]
     """Event types that it gets, as `order.paid` or `order.*`; none is all."""
     channels: Sequence[str]
-    """It gets events with one of these channels; none is all events."""
+    """The endpoint gets events with one of these channels; none is all events."""
     filter: dict[str, object] | None
     """What the body of an event must be like."""
     description: str
@@ -120,7 +120,8 @@ class EndpointFacts(AccessFacts, frozen=True):
     unknown_types: tuple[str, ...] = ()
     """Those of its types that no event type of this road fits, where it has some."""
     fault: str = ""
-    """Why its secrets cannot be opened; then they are not counted."""
+    """Why its secrets cannot be opened, and are not counted; or why its filter, which then nothing
+    matches, cannot be used."""
 
 
 class NewEndpoint(EndpointFacts, frozen=True, kw_only=True):
@@ -175,6 +176,7 @@ def facts_of(
         pull=not row.url,
         expires_at_ms=row.expires_at_ms if row.expires_at_ms < NEVER else None,
         secret_ends_at_ms=max((end for _, end in secrets.ending if end > now_ms), default=None),
+        fault=filter_fault(spec.filter),
         **access_facts(hook, secrets),
     )
 

@@ -24,6 +24,7 @@ from postroad.ports.store import Store
 from postroad.transports.webhook.transport import WebhookTransport
 from postroad.verbs.event_stores import event_store
 from postroad.verbs.feed_messages import FeedMessage, shown_message
+from postroad.verbs.waits import Waits
 
 WAIT_S_MAX: Final = 40.0
 LEASE_S: Final = 60.0
@@ -31,8 +32,6 @@ LEASE_S_MAX: Final = 3_600.0
 READ_MAX: Final = 1_000
 READ_BYTES_MAX: Final = 4 << 20
 """Bytes of bodies in one answer; a single larger one comes alone."""
-READERS_MAX: Final = 1_000
-"""Reads of one process that wait; each holds a connection."""
 ENDPOINT_READERS_MAX: Final = 10
 DEAF_S: Final = 5.0
 """How often a waiting read looks while no bell is heard."""
@@ -71,7 +70,7 @@ class EndpointFeeds:
         self._transport = transport
         self._log = log
         self._figures = FigureGatherer(store, store.clock, log)
-        self._waiting = 0
+        self._waits = Waits("reads of feeds")
 
     async def read(self, find: Find, most: int, wait: Duration, lease: Duration) -> FeedPage:
         """Lease the next messages; waits for the first one."""
@@ -85,7 +84,7 @@ class EndpointFeeds:
         until_s = self._store.clock.steady_s() + wait_s
         while True:
             entry = _readable(await find())
-            async with self._listening(entry.lane) as rung:
+            async with self._listening(entry) as rung:
                 due = await self._due(entry, most)
                 page = await self._leased(entry, due.messages, int(lease_s * 1000))
                 if page.messages or self._store.clock.steady_s() >= until_s:
@@ -117,21 +116,20 @@ class EndpointFeeds:
         return self._store
 
     @asynccontextmanager
-    async def _listening(self, lane: int) -> AsyncIterator[asyncio.Event]:
+    async def _listening(self, entry: EndpointEntry) -> AsyncIterator[asyncio.Event]:
         """Hear of messages from before the first look on, so that none is missed between."""
-        readers, rung = self._store.bell.readers, asyncio.Event()
+        readers, rung, lane = self._store.bell.readers, asyncio.Event(), entry.lane
         here = readers.get(lane, set())
-        if len(here) >= ENDPOINT_READERS_MAX or self._waiting >= READERS_MAX:
-            raise Overloaded("too many reads of feeds wait already: let one of them end first")
-        readers.setdefault(lane, here).add(rung)
-        self._waiting += 1
-        try:
-            yield rung
-        finally:
-            self._waiting -= 1
-            here.discard(rung)
-            if not here:
-                readers.pop(lane, None)
+        if len(here) >= ENDPOINT_READERS_MAX:
+            raise Overloaded("too many reads of this feed wait already: let one of them end first")
+        with self._waits.one(entry.row.tenant):
+            readers.setdefault(lane, here).add(rung)
+            try:
+                yield rung
+            finally:
+                here.discard(rung)
+                if not here:
+                    readers.pop(lane, None)
 
     async def _rest(self, rung: asyncio.Event, until_s: float, next_at_ms: int) -> None:
         """Wait for the bell, for the end of a lease, or until the reader has waited enough."""
@@ -166,7 +164,8 @@ class EndpointFeeds:
         now_ms = self._store.clock.now_ms()
         shown, size = dict[int, FeedMessage](), 0
         for message in messages:
-            one, length = await shown_message(message, endpoint, self._transport, now_ms)
+            whose = (entry.row.tenant, endpoint, self._transport)
+            one, length = await shown_message(message, *whose, now_ms)
             if shown and size + length > READ_BYTES_MAX:
                 break
             shown[message.id], size = one, size + length

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, TypedDict
 
 from msgspec.structs import replace
@@ -26,7 +27,7 @@ from postroad.model.endpoint_life import (
 from postroad.model.errors import BadInput, Conflict
 from postroad.model.facts import COUNTED_MAX
 from postroad.model.matching import SPEC
-from postroad.model.pace import read_limit
+from postroad.model.pace import Limit, drain_limit
 from postroad.model.replay import NothingToReplay, ReplayWhat, spacing_us
 from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.events import EventStore
@@ -79,16 +80,13 @@ class EndpointLives:
             life = _living(entry)
             if life.state == ENABLED:
                 return True
-            if life.disabled_by == "operator" and by != "operator":
-                raise Conflict(
-                    f"{endpoint_id(entry.row.id)} was disabled by an operator, who alone can "
-                    "enable it: nothing was changed"
-                )
-            await self._limit(entry)
+            check_enabling(endpoint_id(entry.row.id), life.disabled_by, by)
+            drain = await self._drain_limit(entry)
             now_ms = self._store.clock.now_ms()
             failing_ms = now_ms if life.failing_since_ms else None
             new = enabled_life(life, now_ms)
-            return await self._turns.turn(entry, new, paused=False, failing_since_ms=failing_ms)
+            turn = partial(self._turns.turn, entry, new, paused=False, drain=drain)
+            return await turn(failing_since_ms=failing_ms)
 
         await self._release(await self._again(find, step))
 
@@ -181,17 +179,17 @@ class EndpointLives:
                 return entry.row.queue
         raise Conflict("the endpoint is being changed by others: nothing was changed; do it again")
 
-    async def _limit(self, entry: EndpointEntry) -> None:
-        """Set the rate of draining, unless the endpoint has one of its own."""
+    async def _drain_limit(self, entry: EndpointEntry) -> Limit | None:
+        """The rate of draining, unless the endpoint has one of its own."""
         rules = await self._events.endpoint_rules(entry.row.tenant)
-        if rules.drain and not SPEC.decode(entry.row.spec).rate:
-            await self._store.limit_queue(entry.row.queue, read_limit(rules.drain))
+        own = SPEC.decode(entry.row.spec).rate
+        return drain_limit(rules.drain) if rules.drain and not own else None
 
     async def _drain(self, find: Find) -> None:
         async def step(entry: EndpointEntry) -> bool:
-            await self._limit(entry)
+            drain = await self._drain_limit(entry)
             new = replace(entry.row.life, draining_since_ms=self._store.clock.now_ms())
-            return await self._turns.turn(entry, new)
+            return await self._turns.turn(entry, new, drain=drain)
 
         await self._release(await self._again(find, step))
 
@@ -206,6 +204,14 @@ class EndpointLives:
     async def _died(self, which: DeadFilter) -> int:
         count, mode = COUNTED_MAX, ReplayMode.reset
         return await self._store.dead_replay(which, count=count, dry_run=True, mode=mode)
+
+
+def check_enabling(name: str, disabled_by: str, by: str) -> None:
+    """Raise a Conflict if somebody may not enable an endpoint that was disabled so."""
+    if disabled_by == "operator" and by != "operator":
+        raise Conflict(
+            f"{name} was disabled by an operator, who alone can enable it: nothing was changed"
+        )
 
 
 def _spell_ms(entry: EndpointEntry) -> int:

@@ -7,8 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.endpoint import EndpointEntry, EndpointRow, MoveState, endpoint_id
-from postroad.model.entities import LaneKey
+from postroad.model.entities import LaneKey, Policy, Queue
 from postroad.model.errors import Conflict
+from postroad.model.matching import SPEC
+from postroad.model.pace import read_limit
 from postroad.model.webhook import Hook, HookRow, HookSecrets
 from postroad.ports.store import Store
 from postroad.transports.webhook.target import read
@@ -30,6 +32,10 @@ class Edited(Struct, frozen=True):
     secrets: HookSecrets
     lane: LaneKey | None = None
     """Where its queue moves to."""
+    policy: Policy | None = None
+    """What its queue gets once it is stored."""
+    rated: bool = False
+    """Whether its rate is what its queue is limited to from then on."""
 
 
 Edit = Callable[[EndpointEntry, Hook, HookSecrets], Awaitable[Edited]]
@@ -53,6 +59,19 @@ async def put_endpoint(
             )
         await clock.sleep(ASK_S)
     return state is MoveState.moved
+
+
+async def give_queue(
+    store: Store, edited: Edited, open_queue: Callable[[int, str, str, Policy], Awaitable[Queue]]
+) -> None:
+    """Give the queue of an endpoint what was stored about it. Before that nothing is changed; none
+    of this is refused, and the same change once more does it again."""
+    row = edited.row
+    if edited.policy is not None:  # the queue keeps its lane
+        _ = await open_queue(row.id, row.tenant, row.url, edited.policy)
+    if edited.rated:
+        rate = SPEC.decode(row.spec).rate
+        await store.limit_queue(row.queue, read_limit(rate) if rate else None)
 
 
 async def other_lane(

@@ -6,6 +6,7 @@ from postroad.model.endpoint import OPERATOR, EndpointEntry, EndpointLife, endpo
 from postroad.model.endpoint_life import LifeEvent, Turn, Turned
 from postroad.model.errors import Overloaded
 from postroad.model.event import Publish
+from postroad.model.pace import Limit
 from postroad.model.wording import public_name
 from postroad.ports.log import Log
 from postroad.ports.store import Store
@@ -17,8 +18,8 @@ AGAIN_MAX: Final = 20
 
 
 class EndpointTurns:
-    """Turns endpoints: a new life and the event about it are one commit. The operator's own
-    endpoints are turned without events, so that none is about the way of another."""
+    """Changes an endpoint's state and stores the event about it in one commit. Changes of the
+    operator's own endpoints publish none."""
 
     def __init__(self, store: Store, events: OperationalEvents, log: Log) -> None:
         self._store = store
@@ -34,6 +35,7 @@ class EndpointTurns:
         paused: bool | None = None,
         failing_since_ms: int | None = None,
         dead: int = 0,
+        drain: Limit | None = None,
     ) -> bool:
         """Change an endpoint's life; False if somebody else has changed it meanwhile. `dead`: how
         many messages the event tells of."""
@@ -41,7 +43,7 @@ class EndpointTurns:
         change = (row.id, row.version, row.queue, life, paused, failing_since_ms)
         for _ in range(AGAIN_MAX):
             told = await self._told(entry, life, event, dead)
-            said = await event_store(self._store).endpoint_turn(Turn(*change, told))
+            said = await event_store(self._store).endpoint_turn(Turn(*change, told, drain))
             if said is not Turned.moved:
                 if said is Turned.done and event:
                     self._tell(entry, life, event, dead)

@@ -2,16 +2,15 @@
 nothing else, bounds what is held for them, and ends their draining."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from postroad.model.endpoint import DISABLED, EndpointEntry
+from postroad.model.endpoint import DISABLED, EndpointEntry, endpoint_id
 from postroad.model.endpoint_life import DEAD, EndpointHour, EndpointRules, LifeEvent, judge
-from postroad.model.errors import StoreError
-from postroad.model.matching import SPEC
-from postroad.model.pace import read_limit
+from postroad.model.errors import PostroadError, StoreError
+from postroad.model.pace import LIFTED
 from postroad.model.states import DeadReason
 from postroad.observe.endpoint_figures import EndpointFigures
 from postroad.ports.events import EventStore
@@ -46,8 +45,9 @@ class EndpointWatch:
         self._unwritten: list[EndpointHour] = []
         self._writing: asyncio.Task[None] | None = None
         self._unjudged: set[int] = set()
-        """Queues whose counts are written: whoever is stopped in between judges them at its end."""
-        self._look_at_s = 0.0
+        """Queues whose counts are written and not judged yet: a watch that is stopped in between
+        judges them at its end."""
+        self._look_at_s = self._feeds_at_s = 0.0
         self._rules: dict[str, EndpointRules] = {}
         self._dead = DeadNotices(store.clock, turns, self._rules_of)
 
@@ -96,8 +96,8 @@ class EndpointWatch:
     async def _write(self, store: EventStore, hours: Sequence[EndpointHour]) -> None:
         self._unwritten += hours
         while self._unwritten or self._writing:
-            # Whoever is cancelled here leaves it at work: what is given back meanwhile would be
-            # counted twice.
+            # A watch that is cancelled here leaves it at work: else what is given back meanwhile
+            # would be counted twice.
             self._writing = self._writing or asyncio.ensure_future(self._count(store))
             await asyncio.shield(self._writing)
             await self._judge_all(store)
@@ -125,21 +125,35 @@ class EndpointWatch:
     async def _judge_all(self, store: EventStore) -> None:
         self._rules.clear()
         for entry in await store.endpoints_of(sorted(self._unjudged)):
-            await self._judge(store, entry)
+            await self._one(entry, self._judge(store, entry))
         self._unjudged.clear()
 
     async def _look(self, store: EventStore) -> bool:
         """Look at all endpoints that are not simply enabled and healthy; whether there are any."""
         self._rules.clear()
-        after, seen = 0, False
+        after, seen, now_s = 0, False, self._store.clock.steady_s()
+        # There may be thousands of feeds: what waits for them is counted once an hour.
+        feeds = now_s >= self._feeds_at_s
         while True:
-            page = await store.endpoints_watched(after, PAGE)
+            page = await store.endpoints_watched(after, PAGE, feeds=feeds)
             for entry in page:
-                await self._look_at(store, entry)
-            seen = seen or bool(page)
+                await self._one(entry, self._look_at(store, entry))
+                life = entry.row.life
+                seen |= bool(entry.row.url or life.secret_notice_ms) or life.state == DISABLED
             if len(page) < PAGE:
+                self._feeds_at_s = now_s + REST_S if feeds else self._feeds_at_s
                 return seen
             after = page[-1].row.id
+
+    async def _one(self, entry: EndpointEntry, work: Coroutine[None, None, None]) -> None:
+        """Do something about one endpoint. If that cannot be, the others have their turn."""
+        try:
+            await work
+        except StoreError:
+            raise
+        except PostroadError as error:
+            facts = {"endpoint": endpoint_id(entry.row.id), "error": str(error)}
+            self._log.warning("an endpoint could not be looked after", **facts)
 
     async def _look_at(self, store: EventStore, entry: EndpointEntry) -> None:
         life, queue = entry.row.life, entry.row.queue
@@ -181,12 +195,10 @@ class EndpointWatch:
                 self._dead.add(entry.row.queue, gone)
 
     async def _drained(self, entry: EndpointEntry) -> None:
-        """Lift the rate of the draining first: if this process ends in between, another one does
-        it again."""
-        rate = SPEC.decode(entry.row.spec).rate
-        await self._store.limit_queue(entry.row.queue, read_limit(rate) if rate else None)
+        """Nothing is left of what was held: the rate of draining is lifted."""
         life = replace(entry.row.life, draining_since_ms=0)
-        _ = await self._turns.turn(entry, life)  # else it is done again later
+        # If somebody has changed it meanwhile, it is looked at again later.
+        _ = await self._turns.turn(entry, life, drain=LIFTED)
 
     async def _rules_of(self, store: EventStore, entry: EndpointEntry) -> EndpointRules:
         tenant = entry.row.tenant

@@ -51,7 +51,7 @@ from postroad.verbs.endpoint_facts import (
 )
 from postroad.verbs.endpoint_feed import LEASE_S, EndpointFeeds, FeedAck, FeedPage
 from postroad.verbs.endpoint_life import EndpointLives, EndpointRuleOptions
-from postroad.verbs.endpoint_moves import Edit, Edited, other_lane, put_endpoint
+from postroad.verbs.endpoint_moves import Edit, Edited, give_queue, other_lane, put_endpoint
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan
 from postroad.verbs.endpoint_tests import EndpointTests, SentTest
 from postroad.verbs.event_stores import event_store
@@ -179,16 +179,15 @@ class EndpointAdmin:
                 lane = await other_lane(self._transport, row, url, secrets)
                 row = replace(row, url=url)
             policy = self._policy(entry.policy, hook, options)
-            if policy != entry.policy:
-                # It keeps its lane.
-                _ = await self._open_queue(row.id, tenant, row.url, policy)
-            if new.rate != spec.rate:
-                limit = read_limit(new.rate) if new.rate else None
-                await self._store.limit_queue(row.queue, limit)
+            changes = policy != entry.policy
+            if changes and row.url and url in ("", entry.row.url):  # another one was vetted
+                await self._transport.vet(row.url, tenant)
             if "expires_in" in options:
-                at_ms = expiry_of(options, self._store.clock.now_ms())
-                row = replace(row, expires_at_ms=at_ms)
-            return Edited(replace(row, spec=msgspec.json.encode(new)), hook, secrets, lane)
+                row = replace(row, expires_at_ms=expiry_of(options, self._store.clock.now_ms()))
+            row = replace(row, spec=msgspec.json.encode(new))
+            # Also a rate that is stored already: whoever stored it may have been killed then.
+            rated = new.rate != spec.rate or bool(options.get("rate"))
+            return Edited(row, hook, secrets, lane, policy if changes else None, rated)
 
         given = access_options(options)
         await check_access(self._transport, tenant, given, self._store.clock.now_ms())
@@ -344,6 +343,7 @@ class EndpointAdmin:
             packed = sealed(row.queue, tenant, edited.hook, edited.secrets, self._ring)
             if await put_endpoint(self._store, row, packed, edited.lane):
                 self._transport.endpoints.forget()
+                await give_queue(self._store, edited, self._open_queue)
                 return await self.get(id, tenant=tenant)
         raise Conflict(f"{id} is being changed by others: nothing was changed; do it again")
 

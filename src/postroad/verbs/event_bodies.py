@@ -4,42 +4,37 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from postroad.model.event import own_headers, referred
+from postroad.model.event import EventRow, own_headers, referred
 from postroad.model.redaction import Redaction
 from postroad.ports.bodies import StoredBody
 from postroad.ports.events import EventStore
 from postroad.ports.store import Store
 
 
-async def body_of(store: Store, headers: bytes, body: bytes) -> bytes:
-    """Return a message's body: its own, or that of its event."""
-    number = referred(headers)
-    if number is None or not isinstance(store, EventStore):
-        return body
-    event = await store.event(None, number)
-    return event.body if event else body
-
-
-async def shown_body(
-    store: Store, redaction: Redaction, queue: str, headers: bytes, body: bytes
-) -> bytes:
+async def shown_body(store: Store, redaction: Redaction, stored: StoredBody) -> bytes:
     """Return a message's body as it may be shown, by its queue and the type of its event."""
-    number = referred(headers)
-    if number is not None and isinstance(store, EventStore):
-        event = await store.event(None, number)
-        body = redaction.body(event.type, event.body) if event else body
-    return redaction.body(queue, body)
+    event, body = await _event_of(store, stored), stored.body
+    if event is not None:
+        body = redaction.body(event.type, event.body)
+    return redaction.body(stored.queue, body)
 
 
 async def with_bodies(store: Store, found: Sequence[StoredBody]) -> list[StoredBody]:
     """Return messages with the bodies of their events, and without the references."""
     return [
-        each
-        if referred(each.headers) is None
-        else replace(
-            each,
-            headers=own_headers(each.headers),
-            body=await body_of(store, each.headers, each.body),
-        )
-        for each in found
+        each if referred(each.headers) is None else await _with_body(store, each) for each in found
     ]
+
+
+async def _with_body(store: Store, stored: StoredBody) -> StoredBody:
+    event = await _event_of(store, stored)
+    body = stored.body if event is None else event.body
+    return replace(stored, headers=own_headers(stored.headers), body=body)
+
+
+async def _event_of(store: Store, stored: StoredBody) -> EventRow | None:
+    """The event that a message carries: one of its own tenant, whatever its headers say."""
+    number = referred(stored.headers)
+    if number is None or not isinstance(store, EventStore):
+        return None
+    return await store.event(stored.tenant, number)

@@ -107,7 +107,7 @@ def _free_names(parts: dict[str, Any], shared: dict[str, Any], kind: str) -> dic
 
 
 def _renamed(schema: Any, names: dict[str, str], depth: int = 0) -> Any:
-    """A schema whose references name shared schemas anew."""
+    """Return a schema whose references name shared schemas."""
     if depth > DEPTH_MAX:
         raise BadInput("a schema is nested too deep")
     if isinstance(schema, list):

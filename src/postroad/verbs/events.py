@@ -5,10 +5,10 @@ from functools import cache, partial
 from typing import Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from postroad.model.bodies import encode_body
+from postroad.model.bodies import check_json, encode_body, read_body, read_if_json
 from postroad.model.endpoint import OPERATOR, check_channels, check_type
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import (
@@ -69,7 +69,7 @@ class EventReceipt(Struct, frozen=True):
     id: str
     type: str
     messages: tuple[str, ...] = ()
-    """Their ids; none when no endpoint matched."""
+    """The messages' ids; none when no endpoint matched."""
     duplicate: bool = False
     problems: tuple[str, ...] = ()
     """How the body does not fit the schema of its type, which only warns."""
@@ -157,12 +157,7 @@ class EventVerbs:
         """Send an event to every enabled endpoint of a tenant whose types, channels and filter
         match. The event and its messages are stored when this answers; within a day the same `key`
         and body give the first receipt again."""
-        _ = self._sending.taking()  # whether the road is open
-        if tenant == OPERATOR:
-            raise BadInput(
-                f"tenant {OPERATOR!r} gets operational events, which the road publishes itself: "
-                "publish to another tenant"
-            )
+        self._check_open_to(tenant)
         asked = self._asked(type, body, tenant, key, channels)
         self._allowance.sends((tenant,))
         if not tracing.active():
@@ -182,7 +177,7 @@ class EventVerbs:
     ) -> EventReceipt:
         """Publish inside your own open transaction: the event is stored if that commits. On
         PostgreSQL it is matched after the commit, and the receipt does not name its messages."""
-        _ = self._sending.taking()  # whether the road is open
+        self._check_open_to(tenant)
         asked = self._asked(type, body, tenant, key, channels)
         self._allowance.sends((tenant,))
         return await self._publish(asked, {}, partial(self._store_in, connection))
@@ -213,17 +208,22 @@ class EventVerbs:
         said = await event_store(self._store).publish_in(connection, publish)
         return said or Published(False, publish.event.id)
 
-    async def _move_arrival(self, arrival: EventArrival) -> Published | None:
+    async def _move_arrival(self, arrival: EventArrival, *, match: bool = True) -> Published | None:
         """Match an event that was published inside a caller's transaction, and publish it; None:
-        another process does."""
+        another process does. One that is not to be matched is stored for replays."""
         store = self._store
         if not isinstance(store, EventArrivals):
             return None
         channels = msgspec.json.decode(arrival.channels, type=tuple[str, ...])
-        parsed = cache(lambda: _parsed(arrival.body))
+        parsed = cache(partial(read_if_json, arrival.body))
         about = (arrival.tenant, arrival.type, arrival.body, channels, arrival.key, parsed)
         while True:
-            versions, targets = await self._matched(asked := Asked(*about), await self._types())
+            asked, catalogue = Asked(*about), await self._types()
+            if match:
+                versions, targets = await self._matched(asked, catalogue)
+            else:
+                found = await event_store(self._store).endpoint_set(arrival.tenant)
+                versions, targets = (found.version, catalogue.version), ()
             publish = self._made(asked, targets, {}, versions)
             event = replace(publish.event, id=arrival.id, made_at_ms=arrival.made_at_ms)
             headers, digest = arrival.headers, arrival.digest
@@ -233,6 +233,15 @@ class EventVerbs:
                 return said
             self._forget(arrival.tenant)
 
+    def _check_open_to(self, tenant: str) -> None:
+        """Refuse what is published while the road is not open, or to the operator."""
+        _ = self._sending.taking()  # whether it is open
+        if tenant == OPERATOR:
+            raise BadInput(
+                f"tenant {OPERATOR!r} gets operational events, which the road publishes itself: "
+                "publish to another tenant"
+            )
+
     def _asked(
         self, name: str, body: object, tenant: str, key: str | None, channels: Sequence[str]
     ) -> Asked:
@@ -240,6 +249,8 @@ class EventVerbs:
         if isinstance(body, bytes):
             raise BadBody("the body of an event is JSON: give plain data, not bytes")
         written = encode_body(body)
+        if isinstance(body, Raw):
+            check_json(written)
         if len(written) > (most := self._allowance.body_bytes_max):
             raise BodyTooLarge(
                 f"the body has {len(written)} bytes, the limit is {most}: send a reference to it, "
@@ -250,7 +261,7 @@ class EventVerbs:
         listed = check_channels(tuple(channels))
         if TEST_CHANNEL in listed:
             raise BadInput(f"channel {TEST_CHANNEL!r} marks test events: use another name")
-        parsed = cache(lambda: _parsed(written))
+        parsed = cache(partial(read_body, written))
         return Asked(tenant, check_type(name), written, listed, checked("key", key or ""), parsed)
 
     async def _publish(
@@ -326,13 +337,6 @@ class EventVerbs:
         event = EventRow(*about, first, last, len(targets))
         digest = digest_of(asked.type, asked.body, channels) if asked.key else b""
         return Publish(event, targets, reference(number, carried), *versions, asked.key, digest)
-
-
-def _parsed(body: bytes) -> object:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BadBody(f"the body of an event is JSON, and this is none: {error}") from None
 
 
 def problems_of(catalogue: Catalogue, asked: Asked) -> tuple[str, ...]:

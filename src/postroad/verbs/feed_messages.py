@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.entities import Message
-from postroad.model.event import MARK
+from postroad.model.event import referred
 from postroad.model.ids import to_text
 from postroad.model.webhook import HEADERS
 from postroad.transports.webhook.endpoints import Endpoint
@@ -31,14 +31,14 @@ class FeedMessage(Struct, frozen=True):
 
 
 async def shown_message(
-    message: Message, endpoint: Endpoint, transport: WebhookTransport, now_ms: int
+    message: Message, tenant: str, endpoint: Endpoint, transport: WebhookTransport, now_ms: int
 ) -> tuple[FeedMessage, int]:
-    """A message of an endpoint that is read, and how many bytes its body has."""
+    """A message of a tenant's endpoint that is read, and how many bytes its body has."""
     before, hook, origin = message.attempts + (message.marks > 0), endpoint.hook, None
-    if message.headers.startswith(MARK):
-        bodies = transport.endpoints.bodies
-        whole = await bodies.whole(message)
-        origin, message = bodies.origin(message), whole or message
+    bodies = transport.endpoints.bodies
+    whole = await bodies.whole(tenant, message) if referred(message.headers) is not None else None
+    if whole is not None:
+        origin, message = bodies.origin(tenant, message), whole
     else:
         message = replace(message, headers=b"")  # those that a sender gave may be sealed
     kind = origin or Origin(to_text(message.id))

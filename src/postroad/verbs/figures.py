@@ -30,7 +30,7 @@ from postroad.verbs.paging import moment_ms, span_ms
 
 NAMES_MAX: Final = 100
 WRITTEN_MS: Final = 2_000
-"""So long after its end a bucket has the figures of all processes."""
+"""How long after its end a bucket is sure to have the figures of all processes."""
 RECENT_MAX: Final = 1_000
 """Tenants whose recent figures are kept."""
 Unwritten = Callable[[], Sequence[Rollup]]

@@ -73,6 +73,11 @@ def gathering(name: str, options: HandlerOptions) -> tuple[int, float]:
         raise BadInput(f"handler {name!r}: within must be seconds, less than its timeout")
     if options.get("process") or options.get("result_ttl"):
         raise BadInput(f"handler {name!r}: batch= goes neither with process= nor with result_ttl=")
+    if options.get("ordered"):
+        raise BadInput(
+            f"handler {name!r}: batch= does not go with ordered=, whose messages go one by one: "
+            "leave one of them out"
+        )
     return most, within_s
 
 

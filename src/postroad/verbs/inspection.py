@@ -1,7 +1,7 @@
 """Inspection of a road: pages of queues and lanes, counts, retry levels."""
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from postroad.model.cursors import cursor, number_in, place_in
 from postroad.model.entities import DEFAULT_TENANT
 from postroad.model.errors import BadInput
+from postroad.model.facts import LaneWindow
 from postroad.model.ladder import DEFAULT_LADDER, queries_per_hour
 from postroad.model.overview import LaneRow, Overview, PageOf, QueueRow
 from postroad.model.states import NEVER, State
 from postroad.ports.store import Store
 from postroad.verbs.bounding import bounded
-from postroad.verbs.explaining import WindowOf
 from postroad.verbs.paging import check_most, check_page
 
 HOUR_S: Final = 3_600
@@ -47,28 +47,31 @@ class LevelRow(Struct, frozen=True):
     waiting: int
     held: int
     oldest_due_ms: int | None
-    """Of those that wait, as in the counts of the road."""
+    """When the oldest waiting message was due, as in the counts of the road."""
     queries_per_hour: float = 0.0
-    """Such claims an hour since the process began; in its first hour those so far."""
+    """Such claims an hour since deliveries began; in the first hour those so far."""
     whole: bool = True
     """Whether all messages were counted; else at least so many wait and are held."""
+
+
+class LiveLanes(Protocol):
+    """The lanes that this process serves."""
+
+    def window(self, lane: int) -> LaneWindow | None:
+        """The window of a lane, if it serves that."""
+
+    def age_s(self) -> float:
+        """How long it has served any."""
 
 
 @bounded
 class Inspection:
     """List queues, lanes and retry levels, and count messages."""
 
-    def __init__(
-        self,
-        store: Store,
-        intervals_s: tuple[float, ...],
-        window: WindowOf,
-        open_s: Callable[[], float],
-    ) -> None:
+    def __init__(self, store: Store, intervals_s: tuple[float, ...], live: LiveLanes) -> None:
         self._store = store
-        self._window = window
+        self._live = live
         self._intervals_s = intervals_s
-        self._open_s = open_s
 
     async def queues(
         self,
@@ -105,7 +108,7 @@ class Inspection:
         start = number_in(place_in(after, query), after) if after else 0
         which = PageOf(trouble, check_most(most))
         found = await self._store.lane_page(tenant, start, limit + 1, which)
-        shown = tuple(replace(one, window=self._window(one.id)) for one in found[:limit])
+        shown = tuple(replace(one, window=self._live.window(one.id)) for one in found[:limit])
         return LanePage(shown, cursor(str(shown[-1].id), query) if len(found) > limit else "")
 
     async def overview(self, *, most: int = NEVER, tenant: str | None = DEFAULT_TENANT) -> Overview:
@@ -122,7 +125,7 @@ class Inspection:
         """The retry-level table with live counts; with `most` each up to so many."""
         said, asked = await self.overview(most=most, tenant=tenant), self._store.queries
         polling = queries_per_hour(self._intervals_s)
-        hours = max(1.0, self._open_s() / HOUR_S)
+        hours = max(1.0, self._live.age_s() / HOUR_S)
         return [
             _level(level, interval_s, polling[level], said, (asked, hours), len(polling) - 1)
             for level, interval_s in enumerate(self._intervals_s)

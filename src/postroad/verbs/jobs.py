@@ -25,7 +25,7 @@ from postroad.verbs.ending import until_ended, wait_s
 from postroad.verbs.paging import check_page
 
 LOOKED_AT: Final = 2_000
-"""So many of a tenant's reports of progress are looked at for jobs that run: those of ended ones
+"""How many of a tenant's reports of progress are searched for running jobs: those of ended ones
 stay a day."""
 NOT_HERE: Final = (
     "results: a road on RabbitMQ keeps none. Have the handler store its result, or use a road on "

@@ -39,8 +39,8 @@ VERB: Final = "suppression_add"
 
 
 class ReportTaken(Struct, frozen=True):
-    """What came of a mail: how many reports it had, how many recipients were suppressed, and how
-    many reports say nothing about a message of this tenant."""
+    """The result of a mail that was taken: how many reports it had, how many recipients were
+    suppressed, and how many reports say nothing about a message of this tenant."""
 
     reports: int = 0
     suppressed: int = 0

@@ -134,7 +134,7 @@ class MailboxAdmin:
         return mailbox_explanation(found, "stored", text)
 
     async def delete(self, box: str, *, tenant: str = DEFAULT_TENANT) -> None:
-        """Delete a mailbox and its messages; its subscriber is told."""
+        """Delete a mailbox and its messages; its subscriber is notified."""
         _ = await self._check(box, tenant)  # whether there is one
         async with self._served() as hub:
             await hub.delete(box)

@@ -209,8 +209,7 @@ class Messages:
         found = [unfinished] if unfinished else await self._store.bodies([number])
         for stored in found:
             if tenant in (None, stored.tenant):
-                about = (stored.queue, stored.headers, stored.body)
-                body = await shown_body(self._store, self._redaction, *about)
+                body = await shown_body(self._store, self._redaction, stored)
                 return MessageContent(shown(headers_of(stored.headers)), body)
         raise NoBody(
             f"no body of {id} is stored: see `postroad message show {id}` for what became of it"

@@ -39,7 +39,7 @@ class OwnKeys:
         return (
             f"If it was this road's own key, put {self.path} back. If that is lost, so is what it "
             f"sealed: put a new key there (`postroad keys new > {self.path}`), then delete "
-            "those secrets and set them anew"
+            "those secrets and set them again"
         )
 
     def begin(self) -> list[tuple[str, bytes]]:

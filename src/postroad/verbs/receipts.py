@@ -1,4 +1,4 @@
-"""Receipts: what a sender is told about a message that is stored."""
+"""Receipts: what a sender gets for a message that is stored."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -9,8 +9,7 @@ from msgspec import Struct
 from postroad.engine.drafting import Send
 from postroad.model.durations import Duration
 from postroad.model.entities import DEFAULT_TENANT, Accepted
-from postroad.model.errors import BadInput, Conflict
-from postroad.model.errors import NotOnRabbitMQ as NotHere
+from postroad.model.errors import BadInput, Conflict, NotOnRabbitMQ
 from postroad.model.ids import to_text
 
 
@@ -24,7 +23,7 @@ class Receipt(Struct, frozen=True, gc=False, eq=False):
     earlier: str = ""
 
     def __eq__(self, other: object) -> bool:
-        """Whether it says the same, whoever gave it."""
+        """Whether it says the same; who gave it does not matter."""
         if not isinstance(other, Receipt):
             return False
         mine, theirs = (self.id, self.queue), (other.id, other.queue)
@@ -96,12 +95,12 @@ def receipts_of(
     return receipts
 
 
-def check_plain(send: Send, where: str) -> None:
+def check_plain(send: Send) -> None:
     """Refuse what only a store can do that sees all messages of a queue."""
     if send.replace is not None or send.unique_for:
-        raise NotHere(
-            f"replace= and unique_for= do not work {where}: send it with road.send, on a road on "
-            "PostgreSQL or SQLite"
+        raise NotOnRabbitMQ(
+            "replace= and unique_for=: a broker takes no message back, and remembers no keys. "
+            "Leave them out; or use a road on PostgreSQL or SQLite, which can"
         )
 
 

@@ -52,8 +52,12 @@ class Registry:
             function = given.function if isinstance(given, HandlerCall) else given
             plan = plan_call(one_of(function) if most else function, name, self.providers.values)
             place = function_place(name, function, plan, options)
-            handle = Gatherer(function, most, within_s, self._clock).handle if most else plan.handle
-            self._add(name, Handler(handle, policy, concurrency, plan.reads, place), plan)
+            gatherer, handle = None, plan.handle
+            if most:
+                gatherer = Gatherer(function, most, within_s, self._clock, concurrency)
+                handle = gatherer.handle
+            handler = Handler(handle, policy, concurrency, plan.reads, place, gatherer)
+            self._add(name, handler, plan)
             return make(name, function, plan, self.home)
 
         return register
@@ -109,9 +113,16 @@ class Registry:
         self.timetables += other.timetables
         self.transforms.adopt(other.transforms)
 
-    def check(self, store: object) -> None:
-        """Raise BadInput for a handler with a parameter that nobody can give, or with results that
-        this store cannot keep."""
+    def check(self, store: object, in_flight_max: int) -> None:
+        """Raise BadInput for a handler with a parameter that nobody can give, with lists that never
+        fill, or with results that this store cannot keep."""
+        for name, handler in self.functions.handlers.items():
+            if handler.gatherer is not None and handler.gatherer.most > in_flight_max:
+                raise BadInput(
+                    f"handler {name!r}: batch={handler.gatherer.most} never fills, since a process "
+                    f"has at most {in_flight_max} messages under way: raise "
+                    "limits.in_flight_max, or lower batch"
+                )
         for name, plan in self.plans.items():
             self.providers.check(name, plan.wanted)
         handlers = self.functions.handlers.values()

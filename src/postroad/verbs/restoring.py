@@ -1,4 +1,4 @@
-"""Roads that were restored from a backup: told before they run, held, and let go."""
+"""Detects roads restored from a backup: warns, holds, releases."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ async def check_released(store: object) -> Restoration | None:
 
 
 async def run_restored(store: object, log: Log) -> None:
-    """Before a run: one that is held is refused; one that was restored is told of once."""
+    """Before a run: refuse a road that is held; warn once of one that was restored."""
     found = await check_released(store)
     if found is None or not isinstance(store, Restorable):
         return

@@ -38,7 +38,7 @@ class RuleOptions(TypedDict, total=False):
     """Which answers a rule means, and for how long it does something."""
 
     status: str
-    """Of HTTP or SMTP, with ? for a digit: `421`, `4??`."""
+    """A status of HTTP or SMTP, with ? for a digit: `421`, `4??`."""
     code: str
     """An enhanced code or a provider's number, with * and ?: `4.7.*`."""
     text: str

@@ -169,7 +169,7 @@ class RoadRun:
         return spawn_replays(engine, road.store, parts.sending, parts.allowance, road.log)
 
     def _tell_broken(self, broke: Broke | None) -> None:
-        """Set who is told when a task of the store or of the road dies."""
+        """Set the callback for a task of the store or of the road that dies."""
         for part in self._parts.watched:
             if isinstance(part, HasTasks):
                 part.tasks.tell(broke)
@@ -204,6 +204,11 @@ class LiveEngine:
         """Whether it is trying a message now."""
         engine = self._road.engine
         return engine is not None and engine.sends(number)
+
+    def age_s(self) -> float:
+        """How long it has run."""
+        engine = self._road.engine
+        return 0.0 if engine is None else engine.age_s()
 
     def window(self, lane: int) -> LaneWindow | None:
         """The window of a lane, if it serves that."""

@@ -64,7 +64,7 @@ def planned(row: Timetabled) -> PlannedTimetable:
 
 
 def tick_body(plan: Schedule, at_ms: int) -> dict[str, str]:
-    """What the function of a program is told of a tick."""
+    """Return what the function of a program gets of a tick."""
     at = datetime.fromtimestamp(at_ms / 1000, zone_of(plan.tz)).isoformat()
     return {"schedule": plan.name, "at": at}
 
@@ -190,7 +190,7 @@ class Scheduler:
         return NEVER
 
     def _failed(self, error: PostroadError, **facts: str) -> None:
-        away = isinstance(error, StoreUnavailable)  # which is told for all parts at once
+        away = isinstance(error, StoreUnavailable)  # which is logged for all parts at once
         tell = self._log.debug if away else self._log.warning
         tell(FAILED, **facts, error=str(error))
 

@@ -31,7 +31,7 @@ class Seals(Protocol):
 
 
 class Rotated(Struct, frozen=True):
-    """How many secrets were encrypted anew, with which key."""
+    """How many secrets were encrypted again, with which key."""
 
     key: str
     sealed: int
@@ -52,7 +52,7 @@ class HeaderSeals:
         if shut:
             raise BadKey(
                 f"the headers of {len(shut)} messages do not open and stay as they are; all others "
-                f"are sealed anew. The first is {shut[0]}"
+                f"are sealed again. The first is {shut[0]}"
             )
         return sum(done)
 

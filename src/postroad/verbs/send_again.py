@@ -7,6 +7,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from postroad.engine.drafting import Send
+from postroad.model import batch, replay
 from postroad.model.errors import BadInput, NoBody, UnknownMessage
 from postroad.model.ids import to_number, to_text
 from postroad.model.keyring import KeyRing
@@ -23,12 +24,20 @@ AGAIN_OF: Final = "postroad-again-of"
 SLICE: Final = 100
 """Messages that one transaction sends again."""
 IDS_MAX: Final = 100
-"""Their bodies are in memory together, each of up to a megabyte."""
+"""How many messages one call may name: their bodies are in memory together, each of up to a
+megabyte."""
 KEY_CHARACTERS_MAX: Final = 200
 SENDABLE: Final = (State.delivered, State.dead)
 
+NOT_AGAIN: Final = (batch.HEADER, replay.HEADER)
+"""What made the old message, and does not make the new one."""
+
 SendMany = Callable[[Sequence[Send]], Awaitable[list[Receipt]]]
 ListPage = Callable[[ListFilter, int, str], Awaitable[MessagePage]]
+
+
+class SendOnceMore(Send, frozen=True):
+    """A message that the road sends again, with headers of the first time."""
 
 
 class SentAgain(Struct, frozen=True):
@@ -38,7 +47,7 @@ class SentAgain(Struct, frozen=True):
     repeated: int = 0
     """Sent again before, under the same key."""
     without_body: int = 0
-    """Not sent: their bodies were not kept."""
+    """How many were not sent because their bodies were not kept."""
     ids: tuple[str, ...] = ()
     """The new messages, where they were named; in the same order."""
 
@@ -109,9 +118,10 @@ class SendAgain:
 
     def _again(self, stored: StoredBody, key: str) -> Send:
         to = (stored.tenant, stored.queue)
-        headers = opened_headers(stored.headers, to, stored.id, self._ring) or {}
+        kept = opened_headers(stored.headers, to, stored.id, self._ring) or {}
+        headers = {name: value for name, value in kept.items() if name not in NOT_AGAIN}
         headers[AGAIN_OF] = to_text(stored.id)
-        return Send(
+        return SendOnceMore(
             stored.queue,
             Raw(stored.body) if stored.body else stored.body,
             key=f"again:{key}:{to_text(stored.id)}" if key else None,

@@ -43,7 +43,7 @@ SCHEMES: Final = {"http": "webhook", "https": "webhook"}
 QUEUES_KNOWN_MAX: Final = 50_000
 """Queues that a sender caches, some hundred bytes each; a road may have millions."""
 AT_ONCE: Final = 64
-"""So many of a batch are drafted, or told, in one turn of the loop: 500 took 4 ms."""
+"""How many messages of a batch are drafted, or answered, in one turn of the loop: 500 took 4 ms."""
 GONE_MAX: Final = 3
 """How often in a row a queue is made again that was deleted during a send."""
 
@@ -96,11 +96,6 @@ class Sending:
         """Accept messages from now on."""
         self.ids = IdSequence(owner)
         self._intake = Intake(self._store)
-        self._opened_s = self._store.clock.steady_s()
-
-    def open_s(self) -> float:
-        """How long messages are accepted."""
-        return self._store.clock.steady_s() - self._opened_s
 
     @property
     def is_open(self) -> bool:
@@ -246,7 +241,11 @@ class Sending:
                 "send_in: a broker cannot take part in a transaction of your database. Send after "
                 "your commit; or use a road on PostgreSQL or SQLite, which can"
             )
-        check_plain(send, "with send_in")
+        if send.replace is not None or send.unique_for:
+            raise BadInput(
+                "replace= and unique_for= do not work with send_in, which waits for no other "
+                "sender: use road.send"
+            )
         self.allowance.sends((send.tenant,))
         await self._check((send,))
         (send,) = await self._addressing.routed((send,))
@@ -292,7 +291,7 @@ class Sending:
 
     def _drafted(self, send: Send, queue: Queue, now_ms: int) -> Draft:
         if self._far is not None:
-            check_plain(send, "on RabbitMQ")
+            check_plain(send)
         return draft(send, queue, self.ids.next(now_ms), now_ms, self._bytes_max)
 
     async def draft_tick(self, queue: str, body: object) -> Draft:

@@ -36,7 +36,7 @@ SESSION_S: Final = 43_200
 
 
 class NewLogin(Struct, frozen=True):
-    """A login code: whoever opens its link first has the session. Only its hash is stored."""
+    """A login code: the first who opens its link has the session. Only its hash is stored."""
 
     code: str
     ends_at_ms: int

@@ -26,7 +26,7 @@ class Timetable(Struct, frozen=True):
     queue: str
     paused: bool
     next_at_ms: int | None
-    """None while it is paused."""
+    """When it is due next; None while it is paused."""
     decided_to_ms: int
     """What became of all ticks up to then is decided."""
     changed_at_ms: int
@@ -37,7 +37,7 @@ class Timetable(Struct, frozen=True):
     body: Any = None
     """What it sends, of one that is shown."""
     body_base64: str | None = None
-    """Of an answer over HTTP, in place of a body that is bytes."""
+    """In answers over HTTP, what stands for a body that is bytes."""
     hidden: str = ""
     """Why the body is not shown."""
 

@@ -232,7 +232,7 @@ class TimetableVerbs:
             except QueueGone:
                 return False
             except StoreError:
-                raise  # nothing is changed: whoever asked can ask again
+                raise  # nothing is changed: the caller can ask again
             except PostroadError as error:  # that may be why it is changed
                 self._log.warning("ticks of the old plan are skipped", error=str(error))
                 if not sends:
@@ -308,7 +308,7 @@ def _paused(row: Timetabled, _now_ms: int) -> Timetabled:
 
 
 def _resumed(row: Timetabled, now_ms: int) -> Timetabled:
-    """It goes on from now: what came meanwhile counts as decided."""
+    """Resume from now; ticks missed meanwhile are skipped."""
     if not row.plan.paused:
         return row
     decided_ms = max(row.plan.decided_ms, now_ms)

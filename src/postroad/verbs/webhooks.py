@@ -18,6 +18,7 @@ from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.ladder import Ladder, check_ladder
 from postroad.model.redaction import Redaction
+from postroad.model.reserved_headers import check_reserved
 from postroad.model.webhook import (
     Attempt,
     HeaderNames,
@@ -72,7 +73,8 @@ class HookOptions(AccessOptions, total=False):
     """Statuses after which a message is dead at once."""
     connect_timeout: Duration
     timeout: Duration
-    """From the start of a try to the end of its answer, in seconds or as a timedelta."""
+    """How long a try may take, from its start to the end of its answer, in seconds or as a
+    timedelta."""
     names: HeaderNames
     ladder: Ladder
     """When a failed try is repeated; else the default ladder."""
@@ -257,6 +259,7 @@ def changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook
             if type(name) is not str or type(value) is not str:
                 raise BadInput(f"header {name!r}: its name and its value must be texts")
         check_headers(options["headers"])
+        check_reserved(options["headers"])
         headers = {name.lower(): value for name, value in options["headers"].items()}
         secret = replace(secret, headers=headers)
     if "reject" in options:
@@ -291,6 +294,7 @@ def _names(names: HeaderNames) -> HeaderNames:
     for name in given:
         check_header(name)
     check_headers({name: "" for name in given if not name.startswith("webhook-")})
+    check_reserved(given)
     if len(set(given)) < len(given):
         raise BadInput("names: the three headers need three names")
     return HeaderNames(*given)

@@ -19,7 +19,7 @@ from postroad.stores.window_socket import Peer, listen, may_look, peer_of, remov
 AT_ONCE: Final = 32
 """Connections that are answered at once; others wait to be accepted."""
 GRACE_S: Final = 2.0
-"""So long a road that closes waits for answers that are under way."""
+"""How long a road that closes waits for answers that are under way."""
 PAUSE_S: Final = 0.1
 """Between two tries to accept when the machine has nothing left for a connection."""
 

@@ -9,14 +9,34 @@ import django
 
 if django.VERSION >= (6, 0):
     from django.tasks import task
+    from django.tasks.signals import task_finished, task_started
 else:
     from django_tasks import task
+    from django_tasks.signals import task_finished, task_started
 
 
 def note(text: str) -> None:
     """Append a line."""
     with Path(os.environ["SHOP_NOTES"]).open("a") as file:
         file.write(f"{text}\n")
+
+
+def heard(word: str, result: Any) -> None:
+    """Append a line about a signal."""
+    with Path(os.environ["SHOP_NOTES"]).with_name("signals").open("a") as file:
+        file.write(f"{word} {result.status} {result.task.name} {result.id}\n")
+
+
+def started(task_result: Any, **_: object) -> None:
+    heard("started", task_result)
+
+
+def finished(task_result: Any, **_: object) -> None:
+    heard("finished", task_result)
+
+
+task_started.connect(started)
+task_finished.connect(finished)
 
 
 @task()  # type: ignore[untyped-decorator]

@@ -27,9 +27,9 @@ FULL: Final = re.compile(rb"\S")
 CHUNK: Final = 1_000
 """Messages stored by one transaction: 100 gave 60 % of the pace, 5,000 no more."""
 SCAN_BYTES: Final = 128 << 10
-"""So much is looked through at once: 0.3 ms of empty lines."""
+"""How many bytes are searched at once: 0.3 ms of empty lines."""
 DECODED: Final = 64
-"""So many lines are decoded at once, some 0.5 ms."""
+"""How many lines are decoded at once, in some 0.5 ms."""
 
 
 Together = Annotated[
@@ -123,7 +123,7 @@ class Lines:
         self._found: list[tuple[int, bytes]] = []
         self._number = 1
         self._parts: list[bytes] = []
-        """Of a line that has begun."""
+        """The pieces of a line that has begun."""
 
     def take(self, text: bytes) -> None:
         """What comes next."""

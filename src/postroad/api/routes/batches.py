@@ -81,7 +81,7 @@ async def batch_wait(
 ) -> BatchStatus:
     """Wait until a batch has ended, with the batches that follow it, at most so long. The last of
     them is shown."""
-    with request.context.waits.one() if wait_s else nullcontext():
+    with request.context.waits.one(request.tenant) if wait_s else nullcontext():
         return await request.road.batches.wait(id, timeout=wait_s, tenant=request.tenant)
 
 

@@ -33,7 +33,7 @@ async def callback(request: Request, key: str) -> Response[None]:
     number = _number(key)
     known = None if number is None else await callbacks.credential(number, request.headers)
     if number is None or known is None:
-        raise stranger  # whoever it is, nothing of theirs is read
+        raise stranger  # nothing of a stranger is read
     if not await callbacks.take(number, known, request.headers, await request.body()):
         raise stranger
     return Response(None, status=204)
@@ -59,7 +59,7 @@ async def provider_callback(
     callbacks = request.road.campaign_service.callbacks
     known = await callbacks.reporting(owner, name)
     if known is None:
-        raise stranger  # whoever it is, nothing of theirs is read
+        raise stranger  # nothing of a stranger is read
     call = ProviderCall(request.path, request.headers, await request.body(), key)
     if not await callbacks.take_reports(known, call):
         raise stranger

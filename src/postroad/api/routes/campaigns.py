@@ -1,6 +1,6 @@
 """Campaigns: create, show, import, test, start and stop, settle, export."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from postroad.api.progress import NDJSON
 from postroad.api.request import Request, Stream
-from postroad.api.routing import drop, fetch, give
+from postroad.api.routing import Route, drop, fetch, give
 from postroad.api.uploads import file_name, uploaded
 from postroad.campaigns.estimate import Estimate
 from postroad.campaigns.exporting import FORMATS
@@ -203,32 +203,23 @@ async def campaign_resume(request: Request, asked: ResumeRequest, name: str) -> 
     return await campaigns.resume(name, override=asked.override, tenant=tenant)
 
 
-@give("/v1/campaigns/{name}/start", scope=Scope.manage)
-async def campaign_start(request: Request, name: str) -> CampaignStatus:
-    """Start a campaign now."""
-    campaigns, tenant = _here(request)
-    return await campaigns.start(name, tenant=tenant)
+def _action(verb: Callable[..., Awaitable[CampaignStatus]], text: str) -> Route:
+    """Make the route of a verb that takes the name of a campaign and nothing else."""
+
+    async def act(request: Request, name: str) -> CampaignStatus:
+        campaigns, tenant = _here(request)
+        return await verb(campaigns, name, tenant=tenant)
+
+    act.__name__, act.__doc__ = f"campaign_{verb.__name__}", text
+    return give(f"/v1/campaigns/{{name}}/{verb.__name__}", scope=Scope.manage)(act)
 
 
-@give("/v1/campaigns/{name}/stop", scope=Scope.manage)
-async def campaign_stop(request: Request, name: str) -> CampaignStatus:
-    """Stop a campaign: no new calls start until it is resumed."""
-    campaigns, tenant = _here(request)
-    return await campaigns.stop(name, tenant=tenant)
-
-
-@give("/v1/campaigns/{name}/retry", scope=Scope.manage)
-async def campaign_retry(request: Request, name: str) -> CampaignStatus:
-    """Send again to the recipients that certainly failed."""
-    campaigns, tenant = _here(request)
-    return await campaigns.retry(name, tenant=tenant)
-
-
-@give("/v1/campaigns/{name}/cancel", scope=Scope.manage)
-async def campaign_cancel(request: Request, name: str) -> CampaignStatus:
-    """Cancel a campaign for good."""
-    campaigns, tenant = _here(request)
-    return await campaigns.cancel(name, tenant=tenant)
+campaign_start = _action(CampaignAdmin.start, "Start a campaign now.")
+campaign_stop = _action(
+    CampaignAdmin.stop, "Stop a campaign: no new calls start until it is resumed."
+)
+campaign_retry = _action(CampaignAdmin.retry, "Send again to the recipients that certainly failed.")
+campaign_cancel = _action(CampaignAdmin.cancel, "Cancel a campaign for good.")
 
 
 @give("/v1/campaigns/{name}/settle", scope=Scope.manage, much=True)

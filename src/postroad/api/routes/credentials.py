@@ -34,7 +34,7 @@ class CredentialRequest(Struct, frozen=True, forbid_unknown_fields=True):
     options: Fields = {}
     """Fields that only credentials of this kind have."""
     secrets: Fields = {}
-    """Its secrets beside the main one."""
+    """The credential's secrets beside the main one."""
 
 
 class Checked(Struct, frozen=True):

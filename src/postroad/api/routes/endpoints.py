@@ -6,6 +6,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from postroad.api.paging import After, Limit
 from postroad.api.request import Request, Response
+from postroad.api.routes.webhooks import CallSettings
 from postroad.api.routing import change, drop, fetch, give
 from postroad.model.access import Auth, ClientTls
 from postroad.model.errors import Forbidden
@@ -14,13 +15,14 @@ from postroad.model.texts import ErrorText, Headers, Key, Name, QueueName, Rate,
 from postroad.model.tokens import Scope
 from postroad.model.webhook import HeaderNames, Shape
 from postroad.verbs.endpoint_facts import EndpointFacts, EndpointPage, NewEndpoint
+from postroad.verbs.endpoint_life import check_enabling
 
 Types = Annotated[tuple[Name, ...], Meta(max_length=100)]
 Expiry = Annotated[float, Meta(ge=0, le=31_622_400)]
 Metadata = Annotated[dict[Name, Key], Meta(max_length=50)]
 
 
-class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
+class EndpointChange(CallSettings, frozen=True):
     """What is to change about an endpoint; what is not named stays as it is. Times in seconds."""
 
     url: QueueName | UnsetType = UNSET
@@ -29,18 +31,7 @@ class EndpointChange(Struct, frozen=True, forbid_unknown_fields=True):
     filter: dict[QueueName, Any] | UnsetType | None = UNSET
     description: ErrorText | UnsetType = UNSET
     metadata: Metadata | UnsetType = UNSET
-    headers: Headers | UnsetType = UNSET
-    reject: tuple[int, ...] | UnsetType = UNSET
-    connect_timeout: float | UnsetType = UNSET
-    timeout: float | UnsetType = UNSET
-    names: HeaderNames | UnsetType = UNSET
-    ladder: Ladder | UnsetType = UNSET
     rate: Rate | UnsetType = UNSET
-    keep_bodies: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
-    auth: Auth | UnsetType | None = UNSET
-    tls: ClientTls | UnsetType | None = UNSET
-    shape: Shape | UnsetType = UNSET
-    transform: Key | UnsetType = UNSET
     expires_in: Expiry | UnsetType = UNSET
     state: Literal["enabled", "disabled"] | UnsetType = UNSET
     reason: Name | UnsetType = UNSET
@@ -113,11 +104,14 @@ async def endpoint_change(request: Request, id: str, asked: EndpointChange) -> E
     state, reason, by = (options.pop(name, "") for name in ("state", "reason", "by"))
     if by == "operator" and not request.who.every_tenant:
         raise Forbidden("by: your token is for one tenant, and an operator's is for all")
-    if state == "disabled":
-        _ = await endpoints.disable(id, reason=reason, by=by, tenant=tenant)  # shown below
+    if state == "enabled":
+        check_enabling(id, (await endpoints.get(id, tenant=tenant)).disabled_by, by)
     if options or not state:
         _ = await endpoints.change(id, tenant=tenant, **options)  # shown below
-    if state == "enabled":  # what was held goes to the new address
+    # The state last: if the change is refused, nothing is done; what was held goes to the new URL.
+    if state == "disabled":
+        _ = await endpoints.disable(id, reason=reason, by=by, tenant=tenant)  # shown below
+    if state == "enabled":
         _ = await endpoints.enable(id, by=by, tenant=tenant)  # shown below
     return await endpoints.get(id, tenant=tenant)
 

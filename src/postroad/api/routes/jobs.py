@@ -24,13 +24,13 @@ async def result(
 ) -> JobEnd:
     """Wait until a job has ended, at most so long, and tell what its handler returned (the option
     `result_ttl`), or why it failed."""
-    with request.context.waits.one() if wait_s else nullcontext():
+    with request.context.waits.one(request.tenant) if wait_s else nullcontext():
         end = await request.road.jobs.wait(id, timeout=wait_s, tenant=request.tenant)
     return end if sees_bodies(request) else _without_bodies(end)
 
 
 def _without_bodies(end: JobEnd) -> JobEnd:
-    """What is told to those who may not see bodies: neither the result nor what the job noted."""
+    """Return what those see who may not see bodies: neither the result nor what the job noted."""
     progress = end.progress and replace(end.progress, note="")
     if not end.kept and not end.failures and progress == end.progress:
         return end

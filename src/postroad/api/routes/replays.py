@@ -1,18 +1,19 @@
 """Replays: jobs that send again what failed, what a window held, or what an endpoint missed."""
 
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from postroad.api.paging import After, Limit, Moment
 from postroad.api.request import Request, Response
-from postroad.api.routing import fetch, give
+from postroad.api.routing import Route, fetch, give
 from postroad.model.dead import ReplayMode
 from postroad.model.replay import ReplayWhat
 from postroad.model.states import DeadReason
 from postroad.model.texts import ErrorText, Id, QueueName, Rate
 from postroad.model.tokens import Scope
-from postroad.verbs.replays import Replay, ReplayPage
+from postroad.verbs.replays import Replay, ReplayPage, ReplayVerbs
 
 
 class ReplayStart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,22 +55,19 @@ async def replay_show(request: Request, id: str) -> Replay:  # noqa: A002
     return await request.road.replays.get(id, tenant=request.tenant)
 
 
-@give("/v1/replays/{id}/pause", scope=Scope.manage)
-async def replay_pause(request: Request, id: str) -> Replay:  # noqa: A002
-    """Let a replay send nothing more until it is resumed."""
-    return await request.road.replays.pause(id, tenant=request.tenant)
+def _action(verb: Callable[..., Awaitable[Replay]], text: str) -> Route:
+    """Make the route of a verb that takes the id of a replay and nothing else."""
+
+    async def act(request: Request, id: str) -> Replay:  # noqa: A002
+        return await verb(request.road.replays, id, tenant=request.tenant)
+
+    act.__name__, act.__doc__ = f"replay_{verb.__name__}", text
+    return give(f"/v1/replays/{{id}}/{verb.__name__}", scope=Scope.manage)(act)
 
 
-@give("/v1/replays/{id}/resume", scope=Scope.manage)
-async def replay_resume(request: Request, id: str) -> Replay:  # noqa: A002
-    """Let a paused replay go on where it was."""
-    return await request.road.replays.resume(id, tenant=request.tenant)
-
-
-@give("/v1/replays/{id}/cancel", scope=Scope.manage)
-async def replay_cancel(request: Request, id: str) -> Replay:  # noqa: A002
-    """End a replay. What it has sent again stays."""
-    return await request.road.replays.cancel(id, tenant=request.tenant)
+replay_pause = _action(ReplayVerbs.pause, "Let a replay send nothing more until it is resumed.")
+replay_resume = _action(ReplayVerbs.resume, "Let a paused replay go on where it was.")
+replay_cancel = _action(ReplayVerbs.cancel, "End a replay. What it has sent again stays.")
 
 
 ROUTES: Final = (

@@ -40,7 +40,7 @@ from postroad.version import VERSION
 COUNTED: Final = 1_000
 """Messages of a state, and dead ones, are counted so far: for a finding that is many."""
 LANES: Final = 10
-"""Of those in trouble: a finding names three."""
+"""Maximum lanes in trouble that are listed: a finding names three."""
 PROGRAM: Final = "program"
 """The source of settings that a program has given in Python."""
 

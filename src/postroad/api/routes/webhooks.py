@@ -1,4 +1,4 @@
-"""Webhooks: how they are called, and what came of each try. Secrets go in and never out."""
+"""Webhooks: how they are called, and the result of each try. Secrets go in and never out."""
 
 from typing import Annotated, Any, Final
 
@@ -25,11 +25,10 @@ OneAddress = (
 )
 
 
-class WebhookRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is to change about a webhook; what is not named stays as it is. Times in seconds."""
+class CallSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a webhook or an endpoint is called; what is not named stays as it is. Times in
+    seconds."""
 
-    url: QueueName
-    secrets: tuple[SecretText, ...] | UnsetType = UNSET
     headers: Headers | UnsetType = UNSET
     reject: tuple[int, ...] | UnsetType = UNSET
     connect_timeout: float | UnsetType = UNSET
@@ -41,6 +40,13 @@ class WebhookRequest(Struct, frozen=True, forbid_unknown_fields=True):
     tls: ClientTls | UnsetType | None = UNSET
     shape: Shape | UnsetType = UNSET
     transform: Key | UnsetType = UNSET
+
+
+class WebhookRequest(CallSettings, frozen=True, kw_only=True):
+    """What is to change about a webhook; what is not named stays as it is. Times in seconds."""
+
+    url: QueueName
+    secrets: tuple[SecretText, ...] | UnsetType = UNSET
 
 
 class AttemptView(AttemptFacts, frozen=True):

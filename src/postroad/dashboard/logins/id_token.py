@@ -161,7 +161,7 @@ def _check_claims(claims: dict[str, Any], expected: Expected, now_s: float) -> N
         raise BadIdToken("the ID token is from the future: is a clock wrong?")
     nonce, subject = claims.get("nonce"), claims.get("sub")
     if not isinstance(nonce, str) or not compare_digest(nonce.encode(), expected.nonce.encode()):
-        raise BadIdToken("the ID token answers another login")
+        raise BadIdToken("the ID token belongs to another login")
     if not isinstance(subject, str) or not 0 < len(subject) <= TEXT_MAX:
         raise BadIdToken("the ID token names nobody")
 

@@ -155,7 +155,7 @@ class Provider:
     @contextmanager
     def _remembered(self) -> Iterator[None]:
         """While a provider is asked for what it publishes: that it is away is known for a while.
-        Who asks holds the lock."""
+        The caller holds the lock."""
         away = self._away
         if away is not None and self._clock.steady_s() - away[0] < AWAY_S:
             raise ProviderAway(away[1])

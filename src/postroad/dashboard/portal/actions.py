@@ -11,7 +11,7 @@ from postroad.remote.api_request import part
 
 
 class PortalResult(Struct, frozen=True):
-    """What came of a form: the key of a text, what it names, and where to go on."""
+    """The result of a form: the key of a text, what it names, and where to go on."""
 
     said: str
     named: dict[str, Any] = {}

@@ -30,7 +30,7 @@ ANYWHERE: Final = "*"
 """Who may embed a page that only says that its link has ended: it shows and does nothing."""
 
 REFUSALS: Final = {kind(BadUrl): "url_bad", kind(NoBody): "again_none"}
-"""The texts of those whose own sentences are for whoever runs the server."""
+"""The texts of problems whose own sentences are for the operator."""
 
 
 class Portal:
@@ -68,7 +68,7 @@ class Portal:
             return await self._inside(request, link_id, rest)
         except ProblemAnswer as error:
             return _refused(error.problem)
-        except Exception as error:  # noqa: BLE001 - a fault of ours is told without its trace
+        except Exception as error:  # noqa: BLE001 - a fault of ours is answered without its trace
             if not isinstance(error, PostroadError):
                 self._api.log_fault(request, error)
             return _refused(problem(error))

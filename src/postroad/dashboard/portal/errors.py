@@ -1,5 +1,5 @@
-"""Why a try failed, in a customer's words. What is stored is for whoever runs the server: it names
-settings, proxies and transforms, which are nobody else's matter."""
+"""Why a try failed, in a customer's words. What is stored is for the operator: it names settings,
+proxies and transforms, which are nobody else's matter."""
 
 import re
 from types import SimpleNamespace

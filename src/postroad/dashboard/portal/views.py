@@ -138,4 +138,5 @@ PAGES: Final[dict[tuple[str, int], tuple[str, Load]]] = {
     ("messages", 1): ("message", message),
     ("types", 0): ("types", types),
 }
-"""By the name in the path and how many values follow it: the template and what it shows."""
+"""The template of a page and what it shows, by the name in the path and how many values follow
+it."""

@@ -45,7 +45,7 @@ async def _invite(view: PageView, form: Form) -> ActionResult:
         "The link is made.",
         f"A login link for {data['name']}",
         ("Login link", made["url"] or made["path"]),
-        "It works once, within 15 minutes, for whoever opens it first.",
+        "It works once, within 15 minutes, for the first who opens it.",
         "/access",
     )
 

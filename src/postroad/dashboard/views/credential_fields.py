@@ -19,7 +19,7 @@ class FormField(Struct, frozen=True):
     choices: tuple[str, ...] = ()
     secret: bool = False
     lines: bool = False
-    """It has many: a password field would take their ends away."""
+    """Whether the value has line ends, which a password field would take away."""
 
 
 class CredentialForm(Struct, frozen=True):

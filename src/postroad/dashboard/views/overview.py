@@ -23,7 +23,7 @@ from postroad.dashboard.views.failing import failing_queues, last_error
 from postroad.model.facts import COUNTED_MAX
 
 SHOWN_MAX: Final = 5
-"""So many lanes, queues and failing queues are told of; the lists have all, in trouble first."""
+"""How many lanes, queues and failing queues are shown. The lists have all, in trouble first."""
 IN_TROUBLE: Final = {"trouble": "true", "limit": SHOWN_MAX + 1, "most": COUNTED_MAX}
 WEEK_H: Final = 168
 PROBED: Final = "Messages wait, and one at a time, a probe, finds out when it is back."
@@ -185,7 +185,7 @@ async def _failing(view: PageView, told: set[str]) -> tuple[list[Trouble], bool]
 
 
 def _messages(number: int) -> str:
-    """So many messages, counted up to a number."""
+    """Return a number of messages in words, counted up to a maximum."""
     least = number >= COUNTED_MAX
     return f"{count(number)} or more messages" if least else plural(number, "message")
 

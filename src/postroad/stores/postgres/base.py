@@ -73,7 +73,7 @@ class PostgresBase(Statements):
         ]
         self._floors = Floors()
         self._turns: dict[int, str] = {}
-        """By owner: the tenant after which its next claim goes on, when not all could be taken."""
+        """The tenant after which an owner's next claim continues, when not all could be taken."""
         self.bell = FleetBell(self.clock, self._notify, self._arrived, self._floors, self.tasks)
         self._listener = NotifyListener(
             self.address, self.bell, self._counts, clock, chance, self.tasks
@@ -87,7 +87,7 @@ class PostgresBase(Statements):
 
     @property
     def is_read_by_thread(self) -> bool:
-        """It reads in the event loop."""
+        """False: this store reads in the event loop."""
         return False
 
     @property

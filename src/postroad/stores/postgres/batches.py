@@ -77,11 +77,12 @@ class PostgresBatches(BatchTables, PostgresBase):
             self.bell.ring_expiry(soonest)
         self.batches_touched([row.id for row in plan.rows if not row.total])
 
-    async def batch_seal(self, batches: Sequence[int]) -> None:
-        """Say that all members of batches are stored."""
+    async def batch_seal(self, batches: Sequence[int]) -> int:
+        """Say that all members of batches are stored; answers how many were still to be filled."""
         self._check_open()
-        _ = await self._line.rows("batches", "batch_seal", (list(batches),))  # it returns none
+        sealed = await self._line.rows("batches", "batch_seal", (list(batches),))
         self.batches_touched(batches)
+        return len(sealed)
 
     # Ending
 

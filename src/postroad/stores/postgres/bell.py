@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from postroad.model.errors import StoreError
 from postroad.model.ladder import LAST_POLLED_LEVEL
 from postroad.observe.tasks import Tasks
-from postroad.ports.bell import Listener
+from postroad.ports.bell import WAITERS, Listener
 from postroad.ports.clock import Clock
 from postroad.stores.bell import LocalBell, Ring
 from postroad.stores.postgres.floors import Floors
@@ -101,8 +101,10 @@ class FleetBell(LocalBell):
         elsewhere were notified by the transaction itself.)"""
         self._ring_here(rings)
         for ring in rings:
+            if ring.owner == WAITERS:
+                self.ring_awaited([ring.lane])  # elsewhere only where it was asked for
             # Of those who read a lane there may be some in every process.
-            if ring.owner is not None and ring.owner not in self._listeners:
+            elif ring.owner is not None and ring.owner not in self._listeners:
                 self._keep(ring)
         if self._outgoing:
             self._flush_soon()
@@ -114,7 +116,8 @@ class FleetBell(LocalBell):
         super().ring(rings)
 
     def ring_expiry(self, at_ms: int) -> None:
-        """Note when something expires. Others are told only of a time earlier than they know."""
+        """Note when something expires. Others are notified only of a time earlier than they
+        know."""
         super().ring_expiry(at_ms)
         now_ms = self._clock.now_ms()
         if at_ms < self._expiry_told_ms or self._expiry_told_ms <= now_ms:

@@ -22,7 +22,7 @@ class CallerStatement(Struct, frozen=True):
 
     name: str
     types: tuple[str, ...]
-    """Of the values; asyncpg finds them out by itself."""
+    """The types of the values; asyncpg finds them out by itself."""
 
     async def run(self, connection: object, values: Sequence[object]) -> bool:
         """Run it through a connection of asyncpg, psycopg 3 or SQLAlchemy, sync or async. What a

@@ -24,7 +24,7 @@ Insert = Callable[[Raw, int, int, NewRows], Awaitable[list[int]]]
 
 class CampaignConnections(CampaignTables):
     """Three connections of the store: for verbs, imports and logging; for what senders begin; for
-    what came of it. Neither of the last two waits for the other."""
+    their results. Neither of the last two waits for the other."""
 
     def __init__(self, store: PostgresBase) -> None:
         self._store = store
@@ -73,8 +73,8 @@ class PostgresImports(CampaignConnections):
 
 
 async def locked(raw: Raw, name: str, campaign: int, *values: object) -> bool:
-    """The answer of a query that sees all that whoever had the campaign has written: a statement
-    sees what was there when it began, so the wait for a lock has one of its own."""
+    """Run a query that sees all that the last owner of the campaign has written: a statement sees
+    what was there when it began, so the wait for a lock has one of its own."""
     async with raw.transaction():
         await raw.execute(QUERIES["campaign_lock"], campaign)
         return bool(await raw.fetchval(QUERIES[name], campaign, *values, timeout=ANSWER_S))

@@ -10,6 +10,7 @@ from postroad.model.endpoint_life import COUNTS, EndpointHour, Turn, Turned
 from postroad.model.event import Publish
 from postroad.stores.endpoint_life import LABEL, EndpointLifeTables, turn_values
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
+from postroad.stores.postgres.pacing import packed
 from postroad.stores.postgres.upkeep import SWEPT
 
 
@@ -29,7 +30,9 @@ class PostgresEndpointLife(EndpointLifeTables, PostgresBase):
         """Change an endpoint's life and its queue, and store the event that tells it."""
         told = turn.publish and msgspec.json.encode(_event(turn.publish)).decode()
         about = (turn.number, turn.version, turn.queue, *turn_values(turn))
-        text = await self._one(self._side, LABEL, "endpoint_turn", *about, turn.paused, told)
+        drain = packed(turn.drain) if turn.drain else None
+        values = (*about, turn.paused, told, drain)
+        text = await self._one(self._side, LABEL, "endpoint_turn", *values)
         return self._read_answer(text, ANSWER).turned
 
     async def endpoint_count(self, hours: Sequence[EndpointHour]) -> None:

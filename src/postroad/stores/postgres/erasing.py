@@ -20,8 +20,8 @@ from postroad.stores.postgres.control import PostgresControl
 
 
 class PostgresErasing(PostgresControl, ErasureTable):
-    """Erases in slices: each is one transaction, which also counts. Whoever has the job's row
-    locked works at it."""
+    """Erases in slices: each is one transaction, which also counts. The process that has the job's
+    row locked works at it."""
 
     _own: StoreConnection | None = None
 

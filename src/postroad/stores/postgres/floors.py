@@ -16,8 +16,8 @@ class FloorQuestion:
 
 
 class Floors:
-    """By owner and level: owners serve different pools. A ring for an earlier time, also one that
-    comes while a question is under way, moves the floors back."""
+    """Times by owner and level: owners serve different pools. A ring for an earlier time, also one
+    that comes while a question is under way, moves the floors back."""
 
     def __init__(self) -> None:
         self._floors: dict[tuple[int, int], int] = {}

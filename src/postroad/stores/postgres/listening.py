@@ -95,7 +95,7 @@ class NotifyListener:
             self._log.debug("notifications are still down", error=str(error))
             return
         self._failures = 0
-        self._log.info("notifications are heard again")
+        self._log.info("notifications work again")
         self._bell.ring_all()
 
     async def _connect(self) -> None:

@@ -80,7 +80,7 @@ class PostgresListing(PostgresBase):
         return None
 
     async def list_indexed_ms(self) -> int:
-        """Now: every record writes the index."""
+        """Return the present: every record writes the index."""
         return self.clock.now_ms()
 
 

@@ -8,7 +8,7 @@ import msgspec
 from postroad.model.entities import LaneKey
 from postroad.model.hours import OpenHours
 from postroad.model.named_limits import NamedLimit, NewLimit
-from postroad.model.pace import Ask, Limit, Reserved
+from postroad.model.pace import LIFTED, Ask, Limit, Reserved
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder
 
 
@@ -61,12 +61,13 @@ class PostgresPacing(PostgresBase):
 
     async def _limit(self, query: str, limit: Limit | None, *key: int | str) -> bool:
         """Write a limit by its key, and pass its rings on; False when there is no such thing."""
-        text = await self._one(self._side, "control", query, *key, _packed(limit))
+        text = await self._one(self._side, "control", query, *key, packed(limit))
         return self._read_answer(text, LIMITED).known
 
 
-def _packed(limit: Limit | None) -> str:
-    new = limit or Limit("", ())
+def packed(limit: Limit | None) -> str:
+    """Pack a limit for a statement; None lifts it."""
+    new = limit or LIFTED
     hours = new.hours or OpenHours("", "")
     values = {
         "spec": new.text,

@@ -20,7 +20,7 @@ LEVEL, PRIORITY, SLOT, READY = 14, 15, 16, 17
 FIRST: Final = 2
 """How many messages of a rung come with a claim: two, so that one shows that it was the last."""
 RUNGS_MAX: Final = 512
-"""Of how many rungs they come, as in the function claim."""
+"""Maximum rungs that are returned, as in the function claim."""
 
 
 class RungReading:

@@ -12,7 +12,8 @@ from postroad.stores.postgres.base import StoreAnswer, decoder
 
 
 class Replacing(StoreAnswer, frozen=True):
-    """Of each message that is stored: what became of the earlier one, when the first was sent."""
+    """What became of the earlier message, for each one that is stored, and when the first was
+    sent."""
 
     said: list[tuple[int, str, int]] = field(default_factory=list)
 
@@ -56,8 +57,8 @@ class ReplacingBatch:
         ]
 
     def answers(self, stored: Sequence[Draft], answers: Sequence[Accepted]) -> list[Accepted]:
-        """The answer to each draft: the first with a key is told of the stored one before it, the
-        others replaced one of their own batch."""
+        """The answer to each draft: the first with a key names the stored one before it, the others
+        replaced one of their own batch."""
         of = {draft.id: answer for draft, answer in zip(stored, answers, strict=True)}
         seen: set[tuple[int, str]] = set()
         told: list[Accepted] = []

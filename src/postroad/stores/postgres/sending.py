@@ -78,6 +78,6 @@ class PostgresBlobs(BlobTable):
         uses: Sequence[BlobUse],
         now_ms: int,
     ) -> bool:
-        """Note which contents messages of the caller's transaction use: at once, since whoever
-        removes one does not see that transaction. Without a commit a sweep forgets it."""
+        """Note which contents messages of the caller's transaction use: at once, since a removal
+        does not see that transaction. Without a commit a sweep forgets it."""
         return await self.blob_use(tenant, uses, now_ms)

@@ -109,7 +109,7 @@ class RabbitBase:
 
     @property
     def is_read_by_thread(self) -> bool:
-        """It reads in the event loop."""
+        """False: this store reads in the event loop."""
         return False
 
     @property

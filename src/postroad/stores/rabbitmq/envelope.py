@@ -56,7 +56,7 @@ class Envelope(Struct, frozen=True):
     status: int = 0
     died_at_ms: int = 0
     behind_ms: int = 0
-    """It was a probe that failed: it stands behind those that were due then."""
+    """The message was a probe that failed: it stands behind those that were due then."""
 
     def again(self, **changes: object) -> "Envelope":
         """The next copy."""

@@ -33,8 +33,8 @@ class Backup(Struct, frozen=True):
 
 
 def back_up(road: Path, target: Path, now_ms: int, told: Told) -> Backup:
-    """Copy a road, and verify the copy; only then it gets its name. Whoever is killed meanwhile
-    leaves a file `NAME.….part`, which is of no use."""
+    """Copy a road, and verify the copy; only then it gets its name. A process that is killed
+    meanwhile leaves a file `NAME.….part`, which is of no use."""
     if not road.exists():
         raise BadInput(f"there is no road at {road}")
     if target.exists():

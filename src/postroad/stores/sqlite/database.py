@@ -45,7 +45,7 @@ class Database:
         self.rungs: dict[RungKey, int] = {}
         """Rung numbers by (lane, queue, level, priority, order group); cleared on rollback."""
         self.listed_until = 0
-        """Up to this id the index of finished messages has come in this process."""
+        """The id up to which this process has indexed finished messages."""
         self.turn = ""
         """The tenant after which the next claim, of several tenants, goes on."""
         if connection is not None:

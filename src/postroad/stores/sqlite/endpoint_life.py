@@ -11,6 +11,7 @@ from postroad.stores.sqlite import control, recording
 from postroad.stores.sqlite.base import SqliteBase
 from postroad.stores.sqlite.database import Database
 from postroad.stores.sqlite.events import store_event
+from postroad.stores.sqlite.pacing import limit_drain
 
 
 class SqliteEndpointLife(EndpointLifeTables, SqliteBase):
@@ -61,4 +62,6 @@ def _turn(db: Database, turn: Turn, now_ms: int) -> Turned:
         control.pause_queue(db, turn.queue, now_ms, paused=turn.paused)
         if not turn.paused:
             control.unblock_queue(db, turn.queue)
+    if turn.drain is not None:
+        limit_drain(db, turn.queue, turn.drain, now_ms * 1000)
     return Turned.done

@@ -23,7 +23,7 @@ class SqliteJobOutputs(SqliteBase):
         return row[0] if row else None
 
     async def running_outputs(self, tenant: str, looked_at: int) -> list[RunningOutput]:
-        """Of so many of the latest reports of progress of a tenant, those of jobs that run on."""
+        """Return the jobs that still run among the latest reports of progress of a tenant."""
         asked = (tenant, self.clock.now_ms(), looked_at)
         rows = await self.read("jobs", lambda db: db.all("outputs_of_running", *asked))
         return [RunningOutput(*row) for row in rows]

@@ -24,7 +24,7 @@ PASSED_MAX: Final = 2_000
 WALKED_MAX: Final = 5_000
 """Messages of other queues that are looked at where no index has the ones that are asked for."""
 AHEAD_MS: Final = 64
-"""So far the ids of a burst run ahead of the time of acceptance."""
+"""How far the ids of a burst run ahead of the time of acceptance."""
 INDEX_SLICE: Final = 10_000
 """Messages that one transaction puts into the index, about 20 ms."""
 INDEX_LAG_MS: Final = 1_000
@@ -84,7 +84,7 @@ class SqliteListing(SqliteBase):
         return await self.write("lists", lambda db: index(db, edge))
 
     async def list_indexed_ms(self) -> int:
-        """Up to when finished messages are in the index."""
+        """Return until when finished messages are in the index."""
         return made_at_ms(self._databases[0].listed_until if self._databases else 0)
 
 
@@ -206,7 +206,7 @@ class _Search:
         return [row.id for row in rows if row.owner in rungs]
 
     def _finished(self) -> list[int]:
-        """By the index up to where it has come; what is later is walked."""
+        """Read finished messages: by the index as far as it reaches, then one by one."""
         request, (low, high) = self._request, self._range
         if request.queues is None:
             return self._all(f"list_history_{self._way}", low, high, request.limit)

@@ -23,14 +23,14 @@ class SqliteMailboxes(SqliteBase):
     _looker: Writer | None = None
 
     async def hub_lead(self) -> float:
-        """Lead for ever: whoever has the file open is its hub."""
+        """Lead for ever: the process that has the file open is its hub."""
         return math.inf
 
     def hub_hear(self, call: Callable[[], None]) -> None:
-        """Nothing to hear: no other process can have this file."""
+        """Do nothing: no other process can have this file."""
 
     async def hub_unlead(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to give back."""
 
     async def box_look(self, asks: Sequence[tuple[str, bytes]]) -> Looked:
         """Who may receive, and how much waits."""

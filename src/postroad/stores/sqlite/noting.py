@@ -9,7 +9,8 @@ from postroad.stores.sqlite.database import Database, Row
 
 
 def note_tries(db: Database, results: Sequence[Result]) -> None:
-    """Log the tries that carry a note; not fenced, since it is true whoever owns the lane now."""
+    """Log the tries that carry a note. This is not fenced: it is true no matter who owns the lane
+    now."""
     rows = [
         (
             r.message.id,

@@ -9,6 +9,8 @@ from postroad.model.entities import LaneKey
 from postroad.model.facts import PaceFacts
 from postroad.model.named_limits import NamedLimit, NewLimit
 from postroad.model.pace import (
+    DRAINING,
+    LIFTED,
     NEVER_US,
     PRESENT_US,
     Ask,
@@ -129,6 +131,13 @@ def _limit_queue(db: Database, queue: int, limit: Limit | None, now_us: int) -> 
         recording.touch_lane(db, lane)
 
 
+def limit_drain(db: Database, queue: int, limit: Limit, now_us: int) -> None:
+    """Limit a queue that drains, or lift that; not where somebody has set a limit."""
+    row = db.one("pace_of_queue", queue)
+    if row is None or row[5].endswith(DRAINING) or not (row[5] or row[7]):
+        _limit_queue(db, queue, limit, now_us)
+
+
 def _limit_lane(db: Database, lane: int, limit: Limit | None, now_us: int) -> bool:
     alike = db.all("lanes_alike", lane)
     if alike:
@@ -146,7 +155,7 @@ def _limit(db: Database, kind: str, limit: Limit | None, now_us: int, *key: int 
         row = db.one(f"pace_of_{kind}", *key)
     if row is None:  # pragma: no cover - it was just written in this transaction
         raise LookupError(key)
-    new = limit or Limit("", ())
+    new = limit or LIFTED
     hours = (new.hours.text, new.hours.zone) if new.hours else ("", "")
     counted = msgspec.json.encode(new.counted).decode()
     next_us = resumed_us(row[4], row[2], new.spacing_us, now_us)

@@ -16,6 +16,7 @@ from postroad.model.record import (
     kept_results,
 )
 from postroad.model.states import State
+from postroad.ports.bell import WAITERS
 from postroad.stores.bell import Ring
 from postroad.stores.sqlite.batches import CANCELLED, DEAD, DELIVERED, end_members
 from postroad.stores.sqlite.database import Database, Row
@@ -175,6 +176,7 @@ def die(db: Database, number: int, reason: str, now_ms: int, result: Result | No
     status = result.status if result else 0
     db.run("dead_insert", number, reason, now_ms, 1 if result else 0, error, status)
     finish(db, number)
+    db.rings.append(Ring(WAITERS, number, 0, 0, 0))
     end_members(db, [number], DEAD, now_ms)
 
 
@@ -194,6 +196,7 @@ def cancel_all(db: Database, found: Sequence[tuple[int, int, int]], now_ms: int)
         heads[rung] = min(place, heads.get(rung, place))
     for rung, place in heads.items():
         settle_order_group(db, rung, place)
+    db.rings += [Ring(WAITERS, number, 0, 0, 0) for number, *_ in found]
     end_members(db, [number for number, *_ in found], CANCELLED, now_ms)
 
 

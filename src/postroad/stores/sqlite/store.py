@@ -160,8 +160,8 @@ class SqliteLeases(SqliteBase):
 
     async def leave(self, owner: int) -> None:
         """Delete this owner. Engines have given their lanes back by now, so it hardly waits for a
-        transaction that a caller left open: whoever opens the file next knows that this owner is
-        gone."""
+        transaction that a caller left open: the next process that opens the file knows that this
+        owner is gone."""
         self.bell.leave(owner)
         await self.write("leave", lambda db: leases.leave(db, owner), hasty=True)
 
@@ -199,16 +199,17 @@ class SqliteBatches(BatchTables, SqliteBase):
         if soonest < NEVER:
             self.bell.ring_expiry(soonest)
 
-    async def batch_seal(self, numbers: Sequence[int]) -> None:
-        """Say that all members of batches are stored."""
+    async def batch_seal(self, numbers: Sequence[int]) -> int:
+        """Say that all members of batches are stored; answers how many were still to be filled."""
         now_ms = self.clock.now_ms()
 
-        def work(db: Database) -> None:
-            db.many("batch_seal", [(batch,) for batch in numbers])
+        def work(db: Database) -> int:
+            sealed = db.many_changed("batch_seal", [(batch,) for batch in numbers])
             for batch in numbers:
                 batches.close(db, batch, now_ms)
+            return sealed
 
-        await self.write("batches", work, durable=True)
+        return await self.write("batches", work, durable=True)
 
 
 class SqliteControl(SqliteBase):

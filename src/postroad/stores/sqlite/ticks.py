@@ -1,4 +1,4 @@
-"""Timetables: whoever notes a tick first sends its message."""
+"""Timetables: the process that notes a tick first sends its message."""
 
 from collections.abc import Sequence
 

@@ -46,7 +46,7 @@ class SesRecipient(Struct, frozen=True, rename="camel"):
 
 
 class SesBounce(Struct, frozen=True, rename="camel"):
-    """It came back."""
+    """What SES reports of a mail that bounced."""
 
     bounce_type: str | None = None
     bounce_sub_type: str | None = None

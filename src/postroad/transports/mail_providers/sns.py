@@ -41,7 +41,7 @@ URL_MAX: Final = 1_000
 KEPT_MAX: Final = 8
 KEPT_S: Final = 86_400.0
 AGAIN_S: Final = 10.0
-"""So long a certificate is not asked for again that could not be had."""
+"""How long a certificate that could not be fetched is not asked for again."""
 Get = Callable[[str], Awaitable[bytes]]
 """Gets a file from a vetted address over HTTPS. Raises OSError and what the guard raises."""
 
@@ -78,13 +78,13 @@ def from_amazon(url: str) -> bool:
 
 
 def is_certificate(url: str) -> bool:
-    """Whether an address is that of a certificate there: SNS answers other requests with texts of
-    whoever asks."""
+    """Whether an address is that of a certificate there: SNS answers other requests with texts that
+    strangers chose."""
     return from_amazon(url) and CERTIFICATE.fullmatch(url.partition("/")[2]) is not None
 
 
 class SnsTrust:
-    """Checks signatures. Certificates are kept; few are fetched, whoever asks."""
+    """Checks signatures. Certificates are kept, and few are fetched, however many requests come."""
 
     def __init__(self, get: Get, clock: Clock) -> None:
         self._get = get

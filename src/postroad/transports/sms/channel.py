@@ -31,7 +31,7 @@ FIELDS: Final = (
     CredentialField("server", "The provider's address, as https://api.twilio.com.", needed=True),
     CredentialField("account", "The id of the account there.", needed=True),
     CredentialField("sender", "The number that messages come from.", needed=True),
-    # Whoever guesses it can sign callbacks. Twilio's have 32.
+    # A stranger who guesses it can sign callbacks. Twilio's have 32.
     CredentialField(SECRET, "The account's token.", needed=True, sealed=True, characters_min=16),
 )
 
@@ -54,7 +54,7 @@ class SmsChannel:
         self._http = http
 
     def check(self, spec: CredentialSpec, secrets: Mapping[str, str]) -> None:
-        """Nothing but its fields is needed."""
+        """Accept a credential whose fields are sound: nothing else is needed."""
 
     def encode(self, parts: Mapping[str, str]) -> bytes:
         """Return the body of a text."""

@@ -45,7 +45,7 @@ ABOUT_STEP: Final = {
 """What a reply without an enhanced code is about."""
 FINAL: Final = frozenset(("mailbox", "mailbox_full", "size", "content", "routing"))
 """A permanent refusal for one of these is final. One of the sender, by policy or of a command says
-nothing about the recipient, and may be mended."""
+nothing about the recipient, and its cause may be repaired."""
 AGAIN: Final = (Kind.failed, Kind.unreachable)
 GREYLISTED: Final = ("greylist", "graylist", "grey-list", "grey list")
 

@@ -39,13 +39,13 @@ from postroad.transports.smtp.body import check_body, needs_link, read_body
 from postroad.transports.smtp.connections import Connections
 from postroad.transports.smtp.dkim import DkimKey, read_keys
 from postroad.transports.smtp.headers import mailbox
+from postroad.transports.smtp.mail_routes import DirectRoute, MailWorld, RelayRoute
 from postroad.transports.smtp.making import FetchBlob, Links, MailMaker
 from postroad.transports.smtp.mta_sts import Fetch, StsPolicies
 from postroad.transports.smtp.prepared import read_prepared
 from postroad.transports.smtp.resolver import DnsResolver
 from postroad.transports.smtp.routes import NoMail, route
 from postroad.transports.smtp.session import MailSession
-from postroad.transports.smtp.ways import DirectWay, MailWorld, RelayWay
 from postroad.transports.webhook.connections import IdleConnections
 from postroad.transports.webhook.guard import Guard
 from postroad.transports.webhook.resolving import Resolve, SystemResolver, Unresolved
@@ -115,7 +115,7 @@ class SmtpChannel:
         system = parts.resolve or SystemResolver()
         tenants = WebhookRules(allow=settings.allow, deny=parts.deny)
         self._guard = Guard(tenants, system, "mail")
-        # Settings may name a relay wherever it is: whoever writes them runs this machine.
+        # Settings may name a relay wherever it is: their author runs this machine.
         self._trusting = Guard(WebhookRules(allow=ANYWHERE), system, "mail")
         self._provider = ProviderReports(parts.get, parts.clock)
         self._world = MailWorld(
@@ -205,15 +205,15 @@ class SmtpChannel:
     async def connect(self, lane: LaneKey, credential: OpenCredential) -> MailSession:
         """Open a session. Servers are found and connected to when mails are sent."""
         relay, parts = self._relay_of(credential), self._parts
-        way: DirectWay | RelayWay = DirectWay(relay, self._world, lane.tenant)
+        route: DirectRoute | RelayRoute = DirectRoute(relay, self._world, lane.tenant)
         if not relay.direct:
             guard = self._guard if credential.spec.server else self._trusting
-            way = RelayWay(relay, guard, lane.tenant)
+            route = RelayRoute(relay, guard, lane.tenant)
         sender = credential.spec.sender or parts.settings.sender
         mark = mark_header(credential.spec.options)
         maker = MailMaker(lane.tenant, sender, _keys(credential), parts.links, parts.blob, mark)
         connections = Connections(relay.options.sessions, relay.options.mails, parts.idle)
-        return MailSession(way.servers, connections, maker, parts.clock, relay=not relay.direct)
+        return MailSession(route.servers, connections, maker, parts.clock, relay=not relay.direct)
 
     def _relay_of(self, credential: OpenCredential) -> MailRelay:
         spec = credential.spec

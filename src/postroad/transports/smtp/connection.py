@@ -27,7 +27,7 @@ class SmtpConnection(asyncio.Protocol):
         self._replies: list[SmtpReply] = []
         self._expected = 1  # the greeting
         self._waiting: asyncio.Future[None] | None = None
-        self._room: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
         self._fault: Fault | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._until_s = 0.0
@@ -130,13 +130,13 @@ class SmtpConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """What was written has not been taken yet."""
-        self._room = self._loop.create_future()
+        self._drained = self._loop.create_future()
 
     def resume_writing(self) -> None:
         """What was written has been taken."""
-        room, self._room = self._room, None
-        if room is not None and not room.done():
-            room.set_result(None)
+        drained, self._drained = self._drained, None
+        if drained is not None and not drained.done():
+            drained.set_result(None)
 
     # What it means
 
@@ -153,8 +153,8 @@ class SmtpConnection(asyncio.Protocol):
 
     async def _taken(self, until_s: float) -> None:
         """Await that the other side has taken what was written."""
-        if self._room is not None:
-            await self._awaited(self._room, until_s)
+        if self._drained is not None:
+            await self._awaited(self._drained, until_s)
         if self._fault is not None:
             raise self._fault
 
@@ -174,13 +174,13 @@ class SmtpConnection(asyncio.Protocol):
         self._transport.abort()
 
     def _end(self, fault: Fault) -> None:
-        """The dialogue has ended; whoever waits is told."""
+        """End the dialogue, and tell those who wait."""
         if self._fault is not None:
             return
         self._fault = fault
         if self._timer is not None:
             self._timer.cancel()
-        for future in (self._waiting, self._room):
+        for future in (self._waiting, self._drained):
             if future is not None and not future.done():
                 future.set_result(None)
         self._gone(self)
@@ -192,7 +192,7 @@ class SmtpConnection(asyncio.Protocol):
 
     def _check(self) -> None:
         self._timer = None
-        waiting = self._waiting or self._room
+        waiting = self._waiting or self._drained
         if waiting is None or waiting.done():
             return
         if self._loop.time() >= self._until_s:

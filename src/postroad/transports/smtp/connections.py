@@ -83,7 +83,7 @@ class Connections:
             self._idle[0][1].connection.quit()
 
     def _gone(self, connection: SmtpConnection) -> None:
-        """It cannot be used any more: the server closed it, or we did."""
+        """Forget a connection that the server closed, or that we did."""
         self._all_idle.remove(connection)
         for at, (_, dialogue) in enumerate(self._idle):
             if dialogue.connection is connection:

@@ -15,7 +15,8 @@ LINE_MAX: Final = 998
 """Characters of a line, RFC 5322, 2.1.1."""
 FOLD_AT: Final = 76
 WORD_BYTES: Final = 42
-"""Of an encoded word: with its frame and as base64 it has 68 characters, at most 75 may be."""
+"""Maximum bytes of an encoded word: with its frame and as base64 it has 68 characters, and 75 are
+allowed."""
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,75}")
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 ENCODED_WORD: Final = re.compile(r"=\?[^?\s]{1,80}\?[bBqQ]\?")

@@ -40,7 +40,7 @@ class SmtpReply(Struct, frozen=True, gc=False):
 
     @property
     def text(self) -> str:
-        """All of it as one line, with the codes; the enhanced one is told once."""
+        """All of it as one line, with the codes; the enhanced code stands there once."""
         enhanced = self.enhanced
         texts = [line.decode("utf-8", "replace").strip() for line in self.lines]
         said = [text.removeprefix(enhanced).strip() for text in texts]

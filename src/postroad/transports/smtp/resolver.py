@@ -22,7 +22,7 @@ TEXT_BYTES_MAX: Final = 4_096
 KEPT_MIN_S, KEPT_MAX_S = 60.0, 3_600.0
 """An answer is kept so long, however short or long it says."""
 STALE_S: Final = 86_400.0
-"""So long an old answer is used while no name server gives a new one (RFC 8767)."""
+"""How long an old answer is used while no name server gives a new one (RFC 8767)."""
 KEPT_MAX: Final = 50_000
 
 

@@ -26,7 +26,7 @@ class TryAccess:
         self._tokens = tokens
         self._clock = clock
         self._ready: dict[int, tuple[Endpoint, str, Endpoint]] = {}
-        """By queue: as it is set, the token, and the same with that token."""
+        """The endpoint as it is set, its token, and the endpoint with that token, by queue."""
 
     async def ready(self, queue: Queue, endpoint: Endpoint) -> Endpoint:
         """Return the endpoint with a token in its headers. Raises NoToken or

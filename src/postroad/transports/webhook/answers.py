@@ -3,18 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Final
 
 from postroad.model.entities import DAY_MS
 from postroad.model.outcome import DELIVERED, Outcome, failed, quota, rejected, unknown, unreachable
+from postroad.model.phrases import PHRASES
 
 AFTER_MAX_MS: Final = 7 * DAY_MS
 SECONDS: Final = re.compile(r"([0-9]+)(?:\.[0-9]*)?")
 SECONDS_DIGITS_MAX: Final = 12
 DATE_CHARACTERS_MAX: Final = 64
 AWAY: Final = (502, 503, 504)
-PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 WORDS: Final = {
     "refused": "connection refused",
     "connect_timeout": "no connection in time",
@@ -23,7 +22,7 @@ WORDS: Final = {
     "closed": "connection closed without an answer",
     "answer_too_large": "the head of the answer is too large",
 }
-"""Faults that need no more words than these; of others it is told what was said."""
+"""Faults that need no more words than these; other errors show what the server said."""
 
 
 def judge(status: int, headers: Mapping[str, str], reject: Sequence[int], now_ms: int) -> Outcome:

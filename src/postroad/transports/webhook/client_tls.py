@@ -25,7 +25,7 @@ from postroad.ports.entropy import secret_bytes
 from postroad.transports.webhook.resolving import check_descriptors
 
 KEY_BITS_MAX: Final = 8_192
-"""Of an RSA key: each handshake of one of 16,384 bits takes 0.3 s of the loop."""
+"""Maximum size of an RSA key: each handshake of one of 16,384 bits takes 0.3 s of the loop."""
 CERTIFICATES_MAX: Final = 16
 
 

@@ -3,7 +3,7 @@ name."""
 
 from typing import Final
 
-from postroad.model.egress import EgressProxy, read_proxies, read_proxy
+from postroad.model.egress import EgressProxy, read_proxies
 from postroad.model.errors import BadUrl
 from postroad.model.webhook import WebhookRules
 from postroad.transports.webhook.guard import Guard, Host
@@ -32,12 +32,11 @@ class Egress:
 
     def __init__(self, rules: WebhookRules, resolve: Resolve) -> None:
         self._guard = Guard(rules, resolve)
-        self._proxy = read_proxy(rules.proxy)
-        self._own = read_proxies(rules.tenant_proxies)
+        self._proxies = read_proxies(rules.proxies)
 
     def proxy(self, tenant: str) -> EgressProxy | None:
         """Return the proxy of a tenant; None is none."""
-        return self._own.get(tenant, self._proxy)
+        return self._proxies.get(tenant, self._proxies.get(""))
 
     async def addresses(self, target: Host, tenant: str = "") -> list[str]:
         """Return the addresses at which a target may be called, or its name if a proxy looks it

@@ -107,7 +107,7 @@ class Endpoints:
             return None
         self._used.add(queue)
         if now_s >= self._again_s:
-            self._again_s = self._until_s  # once; should it fail, who asks is told
+            self._again_s = self._until_s  # once; if it fails, callers get the error
             self._reading = asyncio.create_task(self._read_ahead())
         known = self._known.get(queue)
         return known if isinstance(known, Endpoint) else None

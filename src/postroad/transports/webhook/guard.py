@@ -63,7 +63,7 @@ class Guard:
         if not why and not any(address in net for net in self._allow) and _is_ours(address):
             why = "this machine's own"
         if why:
-            # Without the address: whoever gave the name could read our name server by it.
+            # Without the address: with it a stranger who gave the name could read our name server.
             raise BadUrl(
                 f"{host} leads to an address that {self._section} may not call ({why}): see "
                 f"settings.{self._section}.allow"

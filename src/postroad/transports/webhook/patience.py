@@ -1,4 +1,4 @@
-"""How long whoever makes a webhook waits for its name to be looked up."""
+"""How long the setting of a webhook waits for its name to be looked up."""
 
 import asyncio
 from collections.abc import AsyncIterator

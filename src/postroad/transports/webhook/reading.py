@@ -11,12 +11,12 @@ ANSWER_BYTES_MAX: Final = 64 << 10
 HEAD_BYTES_MAX: Final = 64 << 10
 HEADERS_MAX: Final = 256
 QUIET_BYTES_MAX: Final = 4 << 10
-"""Of a body's extensions and trailers so much is read without a byte of the body between."""
+"""Maximum bytes of extensions and trailers that are read without a byte of the body between."""
 SLICE_BYTES: Final = 4 << 10
 """What came is read in pieces of so much, each with a look whether it is enough: a socket gives up
 to 256 KB at once, and as chunks of one byte these held up the loop for 22 ms (decision 045)."""
 CHUNKS_MAX: Final = 1_000
-"""So many pieces of a body are read: each costs some 0.3 µs, however little it carries."""
+"""Maximum pieces of a body that are read: each costs some 0.3 µs, however little it carries."""
 HINTS_MAX: Final = 16
 """Answers before the answer (1xx): 2,000 of them took 10 ms."""
 HEAD_END: Final = re.compile(rb"\n\r?\n")

@@ -14,6 +14,9 @@ from postroad.model.errors import PostroadError, Shortage
 
 RESOLVE_S: Final = 5.0
 THREADS: Final = 64
+LOCALHOST: Final = "localhost"
+"""Never asked of a name server: with its dot it would be, and one that is slow would decide whether
+a send to it is refused."""
 
 Resolve = Callable[[str], Awaitable[list[str]]]
 
@@ -45,7 +48,7 @@ class SystemResolver:
         self._look_up = look_up or _addresses
         self._busy: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
-        """Of each tenant, in turn."""
+        """Who waits, by tenant. Tenants take turns."""
 
     async def __call__(self, name: str) -> list[str]:
         """Resolve for no tenant in particular."""
@@ -124,7 +127,10 @@ def check_descriptors() -> None:
 
 def _addresses(name: str) -> list[str]:
     try:
-        found = socket.getaddrinfo(f"{name}.", None, type=socket.SOCK_STREAM)
+        if name == LOCALHOST:
+            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        else:
+            found = socket.getaddrinfo(f"{name}.", None, type=socket.SOCK_STREAM)
     except socket.gaierror:
         # What a hosts file names has no dot there. Wherever it leads, the guard vets it.
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from postroad.model.access import ClientTls
 from postroad.model.entities import Message, Queue
 from postroad.model.errors import BadInput, BadKey, BadUrl, PostroadError, StoreError
-from postroad.model.event import MARK as EVENT_MARK
+from postroad.model.event import referred
 from postroad.model.ids import to_text
 from postroad.model.outcome import (
     DELIVERED,
@@ -109,15 +109,15 @@ class WebhookSession:
         return await self._redacted(outcome, queue, message) if self._redaction else outcome
 
     async def _redacted(self, outcome: Outcome, queue: Queue, message: Message) -> Outcome:
-        """What came of a try, without the fields of its body that are not shown: receivers repeat
-        what they were sent."""
+        """Return the outcome of a try, without the fields of its body that are not shown: receivers
+        repeat what they were sent."""
         names, bodies = [queue.name], self._endpoints.bodies
-        if message.headers.startswith(EVENT_MARK):
+        if referred(message.headers) is not None:
             try:
-                whole = await bodies.whole(message)
+                whole = await bodies.whole(queue.tenant, message)
             except StoreError:  # then nothing was sent
                 return outcome
-            names.append(bodies.origin(message).type)
+            names.append(bodies.origin(queue.tenant, message).type)
             message = whole or message
         for name in names:
             outcome = self._redaction.outcome(name, message.body, outcome)
@@ -132,13 +132,13 @@ class WebhookSession:
                 endpoint = await self._newest(queue, endpoint)
             if endpoint.oauth is not None or endpoint.tls is not None:
                 endpoint = await self._access.ready(queue, endpoint)
-            if message.headers.startswith(EVENT_MARK):
-                whole = await self._endpoints.bodies.whole(message)
+            if referred(message.headers) is not None:
+                whole = await self._endpoints.bodies.whole(queue.tenant, message)
                 if whole is None:
                     return rejected("its event is gone: see the retention of history")
-                origin, message = self._endpoints.bodies.origin(message), whole
+                origin, message = self._endpoints.bodies.origin(queue.tenant, message), whole
             if endpoint.hook.shape != "plain" or endpoint.hook.transform:
-                origin = origin or self._endpoints.bodies.origin(message)
+                origin = origin or self._endpoints.bodies.origin(queue.tenant, message)
                 message = await self._shaped(message, endpoint.hook, origin)
             beginning = self._beginning(queue, message, endpoint)
             timestamp = self._clock.now_ms() // 1000

@@ -1,5 +1,5 @@
-"""CloudEvents 1.0: the shapes of a request in which receivers read what an event is, whoever sent
-it."""
+"""CloudEvents 1.0: the shapes of a request in which receivers read what an event is, from any
+sender."""
 
 from base64 import b64encode
 from datetime import UTC, datetime

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -14,10 +14,13 @@ import msgspec
 from postroad.model.bodies import encode_body
 from postroad.model.errors import BadInput, PostroadError
 from postroad.model.foreign import error_text
+from postroad.transports.threads import Threads
 from postroad.transports.webhook.shapes import Origin
 
 THREADS: Final = 4
 TAKES_S: Final = 2.0
+STUCK_MAX: Final = 60
+"""Calls that took too long and have not ended: each keeps a thread, which nothing can stop."""
 BODY_BYTES_MAX: Final = 1 << 20
 KEPT_BYTES: Final = 4 << 20
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -25,7 +28,8 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 class MissingTransform(PostroadError):
-    """This process has no transformation of that name: register it where the road is delivered."""
+    """This process has no transformation of that name, or no thread for one since too many hang:
+    register it where the road is delivered, or mend those and start the process again."""
 
 
 class FailedTransform(PostroadError):
@@ -40,7 +44,7 @@ class UnderWay(NamedTuple):
     """What is made of events at this moment, in a loop."""
 
     loop: asyncio.AbstractEventLoop
-    room: asyncio.Semaphore
+    capacity: asyncio.Semaphore
     under_way: "dict[Key, asyncio.Task[bytes]]"
 
 
@@ -49,7 +53,8 @@ class Transforms:
 
     def __init__(self) -> None:
         self.functions: dict[str, Callable[..., Any]] = {}
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = Threads("transform", THREADS + STUCK_MAX)
+        self._stuck = 0
         self._made: OrderedDict[Key, bytes] = OrderedDict()
         self._bytes = 0
         self._now: UnderWay | None = None
@@ -96,20 +101,20 @@ class Transforms:
         under_way, key = self._now.under_way, (origin.id, name)
         task = under_way.get(key)
         if task is None:
-            making = self._make(self._now.room, name, function, body, origin)
+            making = self._make(self._now.capacity, name, function, body, origin)
             task = under_way[key] = loop.create_task(making)
             task.add_done_callback(lambda done: _ended(done, under_way, key))
         return task
 
     async def _make(
         self,
-        room: asyncio.Semaphore,
+        capacity: asyncio.Semaphore,
         name: str,
         function: Callable[..., Any],
         body: bytes,
         origin: Origin,
     ) -> bytes:
-        async with room:  # its time begins when it has a thread
+        async with capacity:  # its time begins when it has a thread
             made = await self._call(name, function, body, origin)
         self._keep((origin.id, name), made)
         return made
@@ -123,6 +128,8 @@ class Transforms:
             encoded = encode_body(made)
         except TimeoutError:
             raise FailedTransform(f"transformation {name!r}: longer than {TAKES_S:g} s") from None
+        except MissingTransform:  # for want of threads
+            raise
         except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
             kind = type(error).__name__
             raise FailedTransform(f"transformation {name!r}: {kind}: {error_text(error)}") from None
@@ -135,10 +142,23 @@ class Transforms:
     async def _run(self, function: Callable[..., Any], kind: str, body: Any) -> Any:
         if inspect.iscoroutinefunction(function):
             return await function(kind, body)
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(THREADS, "postroad-transform")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, function, kind, body)
+        if self._stuck >= STUCK_MAX:
+            raise MissingTransform(
+                f"{self._stuck} transformations hang in this process, which calls no more of them: "
+                "mend what does not return, and start it again"
+            )
+        call = self._threads.call(partial(function, kind, body))
+        try:
+            return await call.answer
+        except asyncio.CancelledError:
+            if not call.ended.done():
+                self._stuck += 1
+                call.ended.add_done_callback(self._returned)
+            raise
+
+    def _returned(self, _ended: "asyncio.Future[None]") -> None:
+        """A call that took too long has ended all the same."""
+        self._stuck -= 1
 
     def _keep(self, key: Key, made: bytes) -> None:
         self._bytes += len(made) - len(self._made.get(key, b""))

@@ -38,7 +38,7 @@ class TunnelRequest(asyncio.Protocol):
             self.status.set_result(self._reader.status)
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """It hung up."""
+        """The proxy closed the connection."""
         self._fail("it closed the connection")
         self._reader.close()
 

@@ -5,8 +5,8 @@
 select postroad.put_batches($1, $2::text::bigint[], $3::text::bigint[], $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 
 -- name: batch_seal
--- Say that all members of a batch are stored.
-update postroad.batch set state = 'open' where id = any ($1::bigint[]) and state = 'filling'
+-- Say that all members of batches are stored; answers which were still to be filled.
+update postroad.batch set state = 'open' where id = any ($1::bigint[]) and state = 'filling' returning id
 
 -- name: close_batches
 -- End those of these batches, or of the next thousand after one, whose members have all ended.
@@ -32,17 +32,6 @@ select b.id, b.tenant, b.state, b.parent, b.total, b.delivered + coalesce(c.deli
   left join lateral (select sum(delivered)::int as delivered, sum(dead)::int as dead, sum(cancelled)::int as cancelled
                        from postroad.batch_count where batch_id = b.id) c on true
  where b.tenant = $1 and b.id < $2 order by b.id desc limit $3
-
--- name: batch_one
--- Read one batch of a tenant; if it is open, with its counts so far.
-select b.id, b.tenant, b.state, b.parent, b.total, b.delivered + coalesce(c.delivered, 0) as delivered,
-       b.dead + coalesce(c.dead, 0) as dead, b.cancelled + coalesce(c.cancelled, 0) as cancelled, b.made_at, b.ended_at, b.sent,
-       coalesce((select f.id from postroad.batch f
-                  where f.id = case b.sent when 'then' then b.then_id when 'on_failure' then b.failure_id end), 0) as next
-  from postroad.batch b
-  left join lateral (select sum(delivered)::int as delivered, sum(dead)::int as dead, sum(cancelled)::int as cancelled
-                       from postroad.batch_count where batch_id = b.id) c on true
- where b.id = $2 and b.tenant = $1
 
 -- name: batch_members
 -- Read members of a batch that have not ended, and whether each is a batch; without what followed the failure of a batch

@@ -32,9 +32,9 @@ select id, tenant, type, ''::bytea as body, channels, made_at, first_message, la
 select type, count(*), max(id) from postroad.event where tenant = $1 and matched = 0 group by type order by type
 
 -- name: event_read
--- Read an event with its body, of a tenant or of any.
+-- Read an event of a tenant with its body.
 select id, tenant, type, body, channels, made_at, first_message, last_message, matched
-  from postroad.event where id = $2 and ($1::text is null or tenant = $1)
+  from postroad.event where id = $2 and tenant = $1
 
 -- name: endpoint_put
 -- Store an endpoint with the settings of its queue, if what is stored is of the version before.

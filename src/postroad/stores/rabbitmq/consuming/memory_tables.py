@@ -122,8 +122,8 @@ class MemoryLane:
 
 
 class DeliveredMessages:
-    """All messages of this process by id, and its lanes by number. `ring` wakes whoever a change
-    concerns."""
+    """All messages of this process by id, and its lanes by number. `ring` wakes the readers whom a
+    change concerns."""
 
     def __init__(self, ring: Callable[[list[Ring]], None]) -> None:
         self.messages: dict[int, DeliveredMessage] = {}

@@ -92,7 +92,7 @@ class QueueCache:
         await self.refresh([(queue.tenant, queue.name) for queue in queues])
 
     def forget(self) -> None:
-        """Something changed for many queues: read each again when it is used."""
+        """Read each queue again when it is used: something changed for many of them."""
         self._read_s.clear()
 
     async def _remember(self, queue: Queue) -> None:

@@ -40,7 +40,7 @@ class StallDetector:
         """Check until the connection is lost."""
         while self._connection.lost is None:
             await clock.sleep(WATCH_S)
-            with suppress(StoreError):  # the queue was just deleted: its consumer is told
+            with suppress(StoreError):  # the queue was just deleted: its consumer learns it
                 if stuck := await self.find_stalled():
                     on_stuck(f"{stuck} has messages, and its consumer gets none")
 

@@ -28,8 +28,8 @@ def walk(wait_ms: int) -> tuple[int, ...]:
 
 
 def walk_within(wait_ms: int) -> tuple[int, ...]:
-    """The delay queues for a wait that must not be exceeded, none below one unit. Whoever gets the
-    message waits for the rest."""
+    """The delay queues for a wait that must not be exceeded, none below one unit. The process that
+    gets the message waits for the rest."""
     units = min(max(0, wait_ms) // UNIT_MS, UNITS_MAX)
     shift = max(0, units.bit_length() - BITS)
     return _bits(units >> shift << shift)

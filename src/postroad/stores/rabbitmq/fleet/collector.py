@@ -43,6 +43,6 @@ class DeadLetterCollector:
 
 
 def letter_of(delivery: Delivery, now_ms: int) -> Envelope:
-    """The dead letter of a delivery from the dead queue, whoever wrote it."""
+    """Return the dead letter of a delivery from the dead queue, of any release."""
     envelope = read_or_reject(delivery, now_ms)
     return envelope if envelope.reason else dropped_by_broker(envelope, now_ms)

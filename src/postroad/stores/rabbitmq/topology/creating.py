@@ -61,8 +61,8 @@ async def _is_marked(connection: AmqpConnection, mark: str) -> bool:
 
 
 async def _lock(connection: AmqpConnection, mark: str, clock: Clock) -> None:
-    """Take a lock: an exclusive queue, which is deleted with the connection. Whoever deletes a
-    queue must know that nobody begins to use it meanwhile."""
+    """Take a lock: an exclusive queue, which is deleted with the connection. A process that deletes
+    a queue must know that nobody begins to use it meanwhile."""
     until_s = clock.steady_s() + LOCK_S
     while True:
         channel = await connection.channel()

@@ -176,7 +176,7 @@ class AmqpConnection:
         """Channel 0 carries no messages."""
 
     def drain(self, _out: list[bytes]) -> None:
-        """Nothing is gathered on channel 0."""
+        """Do nothing: nothing is gathered on channel 0."""
 
     async def _connect(self) -> None:
         context = ssl.create_default_context() if self._address.tls else None
@@ -278,7 +278,7 @@ class AmqpConnection:
 
 
 def _ignore(_event: object) -> None:
-    """Do nothing: whoever closes a connection, or asks only once, needs no notice."""
+    """Do nothing: a caller that closes a connection, or asks only once, needs no notice."""
 
 
 def _facts(properties: dict[str, Any]) -> ServerFacts:

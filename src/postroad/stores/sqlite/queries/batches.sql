@@ -104,18 +104,6 @@ select b.id, b.tenant, b.state, b.parent, b.total,
   from batch b
  where b.tenant = ?1 and b.id < ?2 order by b.id desc limit ?3
 
--- name: batch_one
--- Read one batch of a tenant; if it is open, with its counts so far.
-select b.id, b.tenant, b.state, b.parent, b.total,
-       b.delivered + coalesce((select sum(c.delivered) from batch_count c where c.batch_id = b.id), 0),
-       b.dead + coalesce((select sum(c.dead) from batch_count c where c.batch_id = b.id), 0),
-       b.cancelled + coalesce((select sum(c.cancelled) from batch_count c where c.batch_id = b.id), 0),
-       b.made_at, b.ended_at, b.sent,
-       coalesce((select f.id from batch f
-                  where f.id = case b.sent when 'then' then b.then_id when 'on_failure' then b.failure_id end), 0)
-  from batch b
- where b.id = ?2 and b.tenant = ?1
-
 -- name: batch_members
 -- Read members of a batch that have not ended, and whether each is a batch; without what followed the failure of a batch
 -- in it.

@@ -87,9 +87,9 @@ select id, tenant, type, x'' as body, channels, made_at, first_message, last_mes
 select type, count(*), max(id) from event where tenant = ?1 and matched = 0 group by type order by type
 
 -- name: event_read
--- Read an event with its body, of a tenant or of any.
+-- Read an event of a tenant with its body.
 select id, tenant, type, body, channels, made_at, first_message, last_message, matched
-  from event where id = ?2 and (?1 is null or tenant = ?1)
+  from event where id = ?2 and tenant = ?1
 
 -- name: event_keys_retain
 -- Delete expired keys.

@@ -105,14 +105,13 @@ create or replace function replace_keys(p_queue bigint[], p_lane bigint[], p_key
 returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
 declare
-  v_now bigint := now_ms();
+  v_now bigint;
   v_old bigint[];
   v_free bigint[];
   v_rings jsonb := '[]';
   v_said json;
 begin
   perform lock_shared(p_lane);
-  perform make_history_day(v_now / 86400000);
   insert into idempotency (queue_id, key, message_id, digest, expires_at)
   select x.queue, x.key, 0, '', x.due + 86400000
     from unnest(p_queue, p_key, p_due, p_last) x(queue, key, due, last) where x.last order by 1, 2
@@ -120,6 +119,8 @@ begin
   perform from idempotency i
      join unnest(p_queue, p_key, p_last) x(queue, key, last) on i.queue_id = x.queue and i.key = x.key and x.last
     order by i.queue_id, i.key for update of i;
+  v_now := now_ms();  -- after the wait for others with these keys, in which the earlier ones may have started
+  perform make_history_day(v_now / 86400000);
   v_old := array(select i.message_id from unnest(p_queue, p_key, p_last) x(queue, key, last)
                    join idempotency i on i.queue_id = x.queue and i.key = x.key where x.last and i.message_id > 0);
   v_free := coalesce(lock_messages(array(

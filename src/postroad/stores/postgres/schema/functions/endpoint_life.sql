@@ -7,13 +7,13 @@ create or replace function numbers(p_list json) returns bigint[] language sql im
 $$;
 
 -- Change the life of an endpoint, unless it has changed since (p_version): pause or resume its queue (null: neither;
--- resumed, it is unblocked too), and store the operational event. All locks are taken first: the sets that the event
+-- resumed, it is unblocked too), set or lift the limit of its draining, and store the operational event. All locks are taken first: the sets that the event
 -- was matched against, then all lanes, in order. One that is being deleted expires: should the process be killed, another
 -- ends it.
 create or replace function endpoint_turn(
   p_id bigint, p_version bigint, p_queue bigint, p_state text, p_by text, p_reason text, p_changed bigint,
   p_noticed bigint, p_spell bigint, p_draining bigint, p_secret bigint, p_failing bigint, p_paused boolean,
-  p_event json)
+  p_event json, p_drain json default null)
 returns json language plpgsql set search_path = postroad, pg_temp set jit = off as $$
 declare
   v_said jsonb := jsonb_build_object('now', now_ms(), 'rings', '[]'::jsonb);
@@ -55,6 +55,10 @@ begin
       v_said := v_said || jsonb_build_object(
         'rings', (v_said -> 'rings') || (unblock_queue(p_queue)::jsonb -> 'rings'));
     end if;
+  end if;
+  if p_drain is not null then
+    v_said := v_said || jsonb_build_object(
+      'rings', (v_said -> 'rings') || (limit_drain(p_queue, p_drain)::jsonb -> 'rings'));
   end if;
   return v_said || jsonb_build_object('turned', 'done');
 end $$;

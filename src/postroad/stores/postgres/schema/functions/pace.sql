@@ -219,6 +219,16 @@ begin
     select lane_id from queue_lane where queue_id = p_queue)));
 end $$;
 
+-- Limit a queue that drains, or lift that; not where somebody has set a limit.
+create or replace function limit_drain(p_queue bigint, p_limit json) returns json language plpgsql
+set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$
+begin
+  if exists (select from pace where queue_id = p_queue and spec || hours <> '' and spec not like '% (draining)') then
+    return json_build_object('rings', '[]'::json);
+  end if;
+  return limit_queue(p_queue, p_limit);
+end $$;
+
 -- Set the limit of a lane's credential; `known`: whether there is such a lane.
 create or replace function limit_lane(p_lane bigint, p_limit json) returns json language plpgsql
 set search_path = postroad, pg_temp set enable_seqscan = off set jit = off as $$

@@ -64,8 +64,8 @@ begin
     select id from message where id = any (p_ids) order by id for update skip locked) x);
 end $$;
 
--- Move messages to the dead set for a reason, or without one to history as cancelled. The caller has locked
--- their lanes.
+-- Move messages to the dead set for a reason, or without one to history as cancelled; those who wait for their
+-- ends (owner -1) are among the rings. The caller has locked their lanes.
 create or replace function bury(p_ids bigint[], p_reason text, p_now bigint) returns jsonb
 language plpgsql set enable_nestloop = off as $$
 declare
@@ -88,7 +88,8 @@ begin
       from gone g join place r on r.id = g.rung_id where p_reason is null)
   select array_agg(distinct g.rung_id) into v_rungs from gone g;
   perform end_members(0, '{}', p_ids, array[p_reason is not null]);
-  return refresh_heads(v_rungs, 0);
+  return refresh_heads(v_rungs, 0) || (
+    select coalesce(jsonb_agg(jsonb_build_array(-1, id, 0, 0, 0, 0)), '[]') from unnest(p_ids) id);
 end $$;
 
 -- Delete finished work that is past its retention; returns how much went. History goes by the day, a whole

@@ -1,0 +1,23 @@
+"""Headers of messages that the road alone sets: what they say is believed."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from postroad.model.errors import BadInput
+from postroad.model.hours import ZONE
+from postroad.model.recipients import TO
+
+OURS: Final = "postroad-"
+
+
+def check_reserved(names: Iterable[str]) -> None:
+    """Refuse headers that no sender may give."""
+    for name in names:
+        lower = name.lower()
+        if not lower.startswith(OURS) or lower == ZONE:
+            continue
+        if lower == TO:
+            raise BadInput(f"headers: {TO!r} is ours: send to an address, as sms:+6591234567")
+        raise BadInput(
+            f"headers: {name[:80]!r} is ours, as all that begin with {OURS!r}: leave it out"
+        )
