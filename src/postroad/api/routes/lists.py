@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from postroad.api.bodies import shown_body
 from postroad.api.paging import After, Limit, Moment
@@ -64,7 +64,9 @@ async def message_list(
     """List messages in order of acceptance: by queue (a `*` at its end makes it a prefix), state,
     retry level, order key, acceptance time, or text in the last error."""
     where = _where(request, which)
-    return await request.road.messages.list(order=order, limit=limit, after=after, **where)
+    page = await request.road.messages.list(order=order, limit=limit, after=after, **where)
+    # A search goes through messages that a portal's link does not see.
+    return page if request.who.only is None else structs.replace(page, looked_at=0)
 
 
 @fetch("/v1/messages/{id}/body", scope=Scope.bodies)
