@@ -354,6 +354,19 @@ async def test_wrong_codes_are_slowed_down(stand: PageStand) -> None:
     found = [(await wrong.open()).status for _ in range(12)]
     assert found[:10] == [401] * 10
     assert found[10:] == [429, 429]
+    good = await visit(stand)  # from the same address
+    assert (await good.page("endpoints")).status == 200
+    login = await stand.road.sessions.login("Ada")
+    assert (await stand.post("/login", code=login.code)).status == 303
+
+
+async def test_links_that_were_opened_or_revoked_are_no_guesses(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    again = Visitor(stand, f"{visitor.base}#{visitor.code}")
+    for _ in range(15):
+        said = await again.open()
+        assert (said.status, "opened before" in said.json()["detail"]) == (401, True)
+    assert (await visit(stand)).token
 
 
 async def test_webhook_rules_hold_here_too(tmp_path: Path) -> None:

@@ -28,6 +28,10 @@ async def read(*words: str, code: int = 0) -> str:
     return said.output
 
 
+def write(path: Path, text: str) -> None:
+    _ = path.write_text(text)
+
+
 async def test_an_event_is_shown_and_what_nobody_wanted_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,8 +194,8 @@ async def test_numbers_that_json_has_not_are_refused_in_options_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("schema.json").write_text('{"maximum": NaN}')
-    Path("auth.json").write_text('{"type": "bearer", "token": Infinity}')
+    write(tmp_path / "schema.json", '{"maximum": NaN}')
+    write(tmp_path / "auth.json", '{"type": "bearer", "token": Infinity}')
     async with Postroad(DSN) as road:
         given = ("endpoint", "create", HOOK)
         assert "JSON" in await read(*given, "--filter", '{"n": {"$gt": -1e999}}', code=2)

@@ -236,5 +236,7 @@ def test_an_endpoint_that_is_held_back_by_what_a_killed_process_had_tried_is_fai
         world.start("three")
         await asyncio.sleep(2.1 * DAY_S)
         assert lives.events("shut") == FAILING
+        reason = (await road.endpoints.get(made)).reason
+        assert reason.startswith("nothing but failures for 2 d")
 
     simulate(19, story)

@@ -1,5 +1,5 @@
-"""Confines the token of a portal link to the messages of endpoints: the one door for all that it may
-ask about messages."""
+"""Confines the token of a portal link to the messages of endpoints: the one door for all that it
+may ask about messages."""
 
 from typing import Any, Final, TypeVar
 

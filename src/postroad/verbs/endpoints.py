@@ -20,7 +20,7 @@ from postroad.model.endpoint import (
 )
 from postroad.model.endpoint_life import By, EndpointRules
 from postroad.model.entities import DAY_MS, DEFAULT_TENANT, Policy, Queue
-from postroad.model.errors import BadInput, BadKey, Conflict, UnknownEndpoint
+from postroad.model.errors import BadKey, Conflict, UnknownEndpoint
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import KeyRing
 from postroad.model.ladder import check_ladder
