@@ -14,6 +14,7 @@ from postroad.engine.engine import Engine
 from postroad.model.entities import HANDLER_SHARDS, hashed
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
+from postroad.ports.store import Levels, Names
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 WITHIN_S = 60
@@ -107,12 +108,14 @@ def test_messages_that_wait_for_a_place_go_to_a_process_that_has_one(
         async with two:
             claim = two.store.claim
 
-            async def claim_later(*which: Any) -> Claim:
+            async def claim_later(
+                owner: int, levels: Levels, pools: Names, limit: int, without: Names = ()
+            ) -> Claim:
                 """Only its first question comes before the first process owns everything."""
                 if asked.is_set():
                     await owned.wait()
                 asked.set()
-                return await claim(*which)
+                return await claim(owner, levels, pools, limit, without)
 
             two.store.claim = claim_later  # type: ignore[method-assign]
             second = asyncio.create_task(two.run())

@@ -29,6 +29,8 @@ PRESSED_S: Final = 1.0
 GIVE_WAY_S: Final = 1.0
 """A lane that another process is to have starts nothing for so long, while its sends end. A job of
 minutes does not: messages behind it waited for its end where this process had a place for them."""
+GIVE_WAY_FULL_S: Final = 30.0
+"""The same where this process had no place for more: what waits starts sooner elsewhere."""
 ASK_EVERY_S: Final = 5.0
 """While lanes wait for a place here, this process asks so often whether others own fewer."""
 KEPT_LONGER: Final = 5
@@ -72,8 +74,10 @@ class OwnedLanes:
         """Lanes with nothing to do; those that have rested longest come first."""
         self._parting: dict[int, None] = {}
         """Those of them that another process is to have."""
-        self._leaving_since: dict[int, float] = {}
-        """Lanes that are to be given back, and when that was last asked for."""
+        self.has_place: Callable[[LaneWorker], bool] = lambda _: True
+        """Whether this process has a place for one more send of a lane."""
+        self._leaving_until: dict[int, float] = {}
+        """Lanes that are to be given back, and how long they wait for their sends to end."""
         self._held_by: dict[int, list[int]] = {}
         """Lanes that were not given back, and the messages whose sends did not end."""
         self._asked_s = 0.0
@@ -148,9 +152,10 @@ class OwnedLanes:
         self._pump(worker)
 
     def give_way(self, worker: LaneWorker) -> None:
-        """Give a lane back as soon as its sends have ended, if that takes no longer than a
-        moment: another process is to have it."""
-        self._leaving_since[worker.lane.id] = self._clock.steady_s()
+        """Give a lane back as soon as its sends have ended, unless that takes too long: another
+        process is to have it."""
+        patience_s = GIVE_WAY_S if self.has_place(worker) else GIVE_WAY_FULL_S
+        self._leaving_until[worker.lane.id] = self._clock.steady_s() + patience_s
         worker.leave()
         self.unsettled.set()
         self._pump(worker)
@@ -160,15 +165,15 @@ class OwnedLanes:
         held_by = self._held_by.get(worker.lane.id, ())
         return not (worker.leaving or any(map(worker.open_messages.is_in_flight, held_by)))
 
-    def _keep_held(self, has_place: Callable[[LaneWorker], bool]) -> None:
+    def _keep_held(self) -> None:
         """Go on with lanes whose sends do not end soon, where this process has places for more:
         where it has none, their messages lose nothing if the lanes leave later."""
         now_s = self._clock.steady_s()
-        for number, since_s in list(self._leaving_since.items()):
+        for number, until_s in list(self._leaving_until.items()):
             worker = self.lanes[number]
-            if worker.quiet or now_s - since_s < GIVE_WAY_S or not has_place(worker):
+            if worker.quiet or now_s < until_s or not self.has_place(worker):
                 continue
-            del self._leaving_since[number]
+            del self._leaving_until[number]
             ids = worker.open_messages.ids
             self._held_by[number] = [each for each, in_flight in ids.items() if in_flight]
             worker.leaving = False
@@ -183,12 +188,7 @@ class OwnedLanes:
             self._asked_s = now_s
             ask()
 
-    async def run(
-        self,
-        serve_waiting: Callable[[], bool],
-        has_place: Callable[[LaneWorker], bool],
-        ask: Callable[[], None],
-    ) -> None:
+    async def run(self, serve_waiting: Callable[[], bool], ask: Callable[[], None]) -> None:
         """While there is reason to: give back lanes that had nothing to do for a while, and
         serve those that found no capacity; `ask` has the store say how many are above our share."""
         lock = self.reconciliation.lock
@@ -199,7 +199,7 @@ class OwnedLanes:
             await self.close_sessions()
             waiting = serve_waiting()
             self._ask_for_others(ask, waiting=waiting)
-            self._keep_held(has_place)
+            self._keep_held()
             await self._give_back(self._idle())
             try:
                 if not lock.locked():  # else the next claim does it
@@ -207,7 +207,7 @@ class OwnedLanes:
                         await self.reconciliation.reconcile()
             except StoreError as error:
                 self._log.debug("lanes could not be reconciled with the store", error=str(error))
-            busy = waiting or self._leaving_since or self._idle_since
+            busy = waiting or self._leaving_until or self._idle_since
             if busy or self.reconciliation.needed:
                 self.unsettled.set()
 
@@ -269,7 +269,7 @@ class OwnedLanes:
             self.capacity_freed.set()
         self._idle_since.pop(number, None)
         self._parting.pop(number, None)
-        self._leaving_since.pop(number, None)
+        self._leaving_until.pop(number, None)
         self._held_by.pop(number, None)
         _, timer = self._timers.pop(number, (0, None))
         if timer is not None:
