@@ -34,6 +34,8 @@ class PageView(Struct, frozen=True):
     query: dict[str, str]
     values: dict[str, str] = {}
     """Those in the path, by name."""
+    chosen: str = ""
+    """The tenant that was chosen; empty: none was, and some lists are of every tenant."""
 
     def may(self, scope: str) -> bool:
         """Whether the person has a scope."""
@@ -42,7 +44,7 @@ class PageView(Struct, frozen=True):
     @property
     def rights(self) -> Hashable:
         """Whoever has the same sees the same."""
-        return (self.who.tenant, self.who.every_tenant, self.who.scopes)
+        return (self.chosen, self.who.tenant, self.who.every_tenant, self.who.scopes)
 
     async def shared(self, path: str, keep_s: float = FRESH_S, **query: object) -> Any:
         """Read what several regions show: once in so many seconds, for all with the same rights."""
