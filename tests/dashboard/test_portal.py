@@ -103,6 +103,15 @@ async def test_a_token_is_of_its_own_link_and_of_no_other_page(stand: PageStand)
     assert (await stand.get("/queues")).status == 403  # the operator's pages have others
 
 
+async def test_what_is_not_there_is_told_and_no_fault(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    headers = {"authorization": f"Bearer {visitor.token}"}
+    for path in ("", "/do", "/do/nothing", "/do/again/1", "/pages"):
+        assert (await stand.post(visitor.base + path, headers)).status == 404, path
+    for path in ("/pages", "/pages/nothing", "/pages/types/1", "/nothing"):
+        assert (await stand.get(visitor.base + path, headers)).status == 404, path
+
+
 async def test_only_what_the_link_allows_can_be_done(stand: PageStand) -> None:
     made = await stand.road.endpoints.create(URL, tenant="acme")
     visitor = await visit(stand, "acme", allow=[])
