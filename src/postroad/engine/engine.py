@@ -101,7 +101,6 @@ class Engine:
         )
         self.rules = RuleBook(store, log)
         self._runners = Runners(deps, chance, self.rules, self._runner_ended, self._rest)
-        owned.has_place = self._runners.waiting.has_place
         take_in, start = self._reader.take_in, self._runners.line_up
         self._claims = LaneClaims(store, owner, limits, owned, take_in, start, self._pump)
         self.pollers = Pollers(store, limits, log, self._claim, owned.calm.set)
@@ -155,6 +154,7 @@ class Engine:
         self.spawn(self.janitor.run_erasures(), "erasures")
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
+        self.owned.has_place = self._runners.waiting.has_place
         ask = partial(self._claim_again, 0)
         self.spawn(self.owned.run(self._runners.serve_waiting, ask), "owned lanes")
         self.spawn(self._sessions.run(self._is_sending), "sessions")
