@@ -3,10 +3,20 @@
 import asyncio
 
 import asyncpg
+import pytest
 
 from postroad import Message, Postroad
+from postroad.verbs import ending
 from tests.replacing.racing import race_with_due
 from tests.servers.postgres import PrivatePostgres
+
+SLOW = """
+create function postroad.slowly() returns trigger language plpgsql as
+  $$ begin perform pg_sleep(1); return null; end $$;
+create trigger slowly before insert on postroad.message
+  for each statement execute function postroad.slowly()
+"""
+"""Storing a message takes a second."""
 
 
 async def test_what_was_replaced_is_not_sent_though_it_would_be_due_in_a_moment(dsn: str) -> None:
@@ -45,4 +55,25 @@ async def test_one_that_starts_while_another_with_its_key_is_stored_is_not_repla
         go_on.set()
         road.stop()
         await running
+    await connection.close()
+
+
+async def test_who_waits_for_what_is_replaced_is_rung_for_once_that_is_stored(
+    server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rung for before, they looked at a message that was still there, and not again for a minute."""
+    for name in ("LOOK_S", "SOON_S", "LOOK_DEAF_S"):
+        monkeypatch.setattr(ending, name, 3600.0)
+    dsn = server.create_road()
+    road, connection = Postroad(dsn), await asyncpg.connect(dsn)
+    road.handler("note")(lambda _: None)
+    async with road, asyncio.timeout(60):
+        _ = await road.send("note", 0, replace="k", delay=3600)  # the next makes a day's table
+        waited = await road.send("note", 1, replace="k", delay=3600)
+        await connection.execute(SLOW)
+        waiting = asyncio.create_task(road.jobs.wait(waited.id))
+        while not road.store.bell.awaits:  # type: ignore[attr-defined]
+            await asyncio.sleep(0.01)
+        assert (await road.send("note", 2, replace="k", delay=3600)).earlier == "replaced"
+        assert (await waiting).state == "cancelled"
     await connection.close()
