@@ -16,6 +16,8 @@ from postroad.api.app import openapi
 from tests.api.stand import Stand
 from tests.api.test_openapi import OPERATIONS, TOLD, references
 
+pytestmark = pytest.mark.wide
+
 CONFIG = {
     "post_hooks": [],
     "content_type_overrides": {

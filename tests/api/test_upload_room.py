@@ -43,6 +43,7 @@ async def test_a_full_disk_for_uploads_is_told_as_such_and_passes(
             assert (status, told["added"]) == (200, 20_000), told
 
 
+@pytest.mark.wide
 def test_what_a_killed_server_was_sent_is_deleted_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_campaign_from_the_command_line(folder: Path, provider: Provider) -> N
         assert "0 of the failed ones were told to try later" in shown
 
 
+@pytest.mark.wide
 def test_all_campaigns_are_listed_page_by_page(
     folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_slip_is_mended_from_the_command_line(folder: Path, provider: Provider
         assert (refused.exit_code, "cancel it first" in refused.stderr) == (1, True)
 
 
+@pytest.mark.wide
 def test_a_refused_import_names_the_users_file_and_the_first_hundred_lines(
     folder: Path, provider: Provider
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_recorder_that_breaks_ends_the_run(
 
 
 @pytest.mark.parametrize("asked_to_end", [False, True])
+@pytest.mark.wide
 def test_a_worker_whose_recorder_broke_exits_with_an_error(
     provider: Provider, tmp_path: Path, within: Within, *, asked_to_end: bool
 ) -> None:

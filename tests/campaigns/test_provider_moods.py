@@ -16,6 +16,7 @@ from tests.campaigns.stories import local, numbers, prepare, reaches, running
 Within = Callable[[Any], Any]
 
 
+@pytest.mark.wide
 def test_what_is_throttled_is_sent_later_and_once(
     dsn: str, provider: Provider, tmp_path: Path, within: Within
 ) -> None:

@@ -19,6 +19,7 @@ from tests.servers.postgres import PrivatePostgres
 Within = Callable[[Any], Any]
 
 
+@pytest.mark.wide
 def test_a_copied_road_sends_to_the_same_recipients(
     server: PrivatePostgres,
     provider: Provider,

@@ -55,6 +55,7 @@ def test_a_text_is_delivered_and_its_recipient_shown(
     assert provider.taken() == Counter(["+6591234567", "whatsapp:+6591234568"])
 
 
+@pytest.mark.wide
 def test_many_addresses_make_one_queue(dsn: str, provider: Provider, within: Within) -> None:
     people = numbers(300)
 

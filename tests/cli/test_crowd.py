@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.crowding import Pending, Receiver, crowded, half_heads, said
 from tests.cli.running import data
 
@@ -21,6 +23,7 @@ def test_deliveries_and_commands_go_on_beside_a_crowd_of_half_heads(folder: Path
         assert said(folder, "level=(warning|error)") == said(folder, TOLD)
 
 
+@pytest.mark.wide
 def test_without_the_guard_the_crowd_starves_them(folder: Path) -> None:
     with Receiver() as receiver, crowded(folder, guarded=False) as (_, at):
         with Pending(at, receiver.url) as pending, half_heads(at):

@@ -242,6 +242,7 @@ def test_who_was_not_answered_is_told_that_it_may_have_been_done(
     assert "look before" not in told.stderr
 
 
+@pytest.mark.wide
 def test_a_road_whose_process_hangs_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with running(folder, *UP) as (process, _):
         monkeypatch.setattr(client, "TIMEOUT_S", 0.5)
@@ -287,6 +288,7 @@ def test_a_store_without_a_password_is_shown_as_it_was_given() -> None:
         assert shown(dsn) == dsn
 
 
+@pytest.mark.wide
 def test_an_engine_that_cannot_run_ends_the_server_with_its_words(folder: Path) -> None:
     (folder / "tasks.py").write_text(BROKEN_ENGINE)
     process = start(folder, *UP)

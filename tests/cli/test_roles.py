@@ -50,6 +50,7 @@ def test_a_command_that_only_asks_makes_no_road_in_a_database(
     assert server.sql(made, dsn.rpartition("/")[2]).strip() == "0"
 
 
+@pytest.mark.wide
 def test_one_accepts_another_delivers_and_commands_need_neither(
     folder: Path, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -263,6 +263,7 @@ def test_a_mistyped_variable_is_named_with_what_was_meant(
     assert parts == [*["environment"] * 3, "settings"]
 
 
+@pytest.mark.wide
 def test_a_server_warns_of_a_mistyped_variable_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_commands_reach_the_owner_of_the_file_and_a_stop_is_clean(folder: Path) 
     assert "Access token" not in said  # made once
 
 
+@pytest.mark.wide
 def test_a_server_says_what_it_had_in_hand_when_it_was_stopped(folder: Path) -> None:
     with running(folder, *UP, "--set", "limits.drain_s=0.1") as (process, _):
         number = data("send", "slow", "1")["id"]
@@ -131,6 +132,7 @@ def test_what_a_killed_server_left_is_no_obstacle(folder: Path) -> None:
     assert data("message", "show", number)["state"] == "waiting"
 
 
+@pytest.mark.wide
 def test_the_tries_of_a_tenant_are_told_apart(folder: Path) -> None:
     with running(folder, *UP):
         data("send", "good", "1")
@@ -149,6 +151,7 @@ def test_the_tries_of_a_tenant_are_told_apart(folder: Path) -> None:
         assert "tries in the last minute, delivered" not in shown
 
 
+@pytest.mark.wide
 def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
     with running(folder, *UP) as (process, door):
         assert process.poll() is None
@@ -160,6 +163,7 @@ def test_a_server_is_reached_by_its_address_and_token(folder: Path) -> None:
         assert postroad("message", "show", number, *wrong).exit_code == 2
 
 
+@pytest.mark.wide
 def test_a_worker_does_not_listen_where_the_shared_file_says_that_the_api_does(
     folder: Path,
 ) -> None:
@@ -173,6 +177,7 @@ def test_a_worker_does_not_listen_where_the_shared_file_says_that_the_api_does(
         assert (refused.exit_code, "already in use" in refused.stderr) == (3, True)
 
 
+@pytest.mark.wide
 def test_a_link_to_pages_says_when_nobody_serves_them(folder: Path) -> None:
     links = (("login",), ("portal", "link", "--tenant", "acme"))
     with running(folder, *UP):

@@ -125,6 +125,7 @@ def stopped_for_long(process: "subprocess.Popen[str]") -> None:
     process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.wide
 def test_a_server_that_is_stopped_for_a_while_goes_on(
     worker: "Callable[[], subprocess.Popen[str]]", folder: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_server_that_is_stopped_for_a_while_goes_on(
     assert "this process is ended" not in said
 
 
+@pytest.mark.wide
 def test_without_the_look_at_its_state_a_stopped_server_would_be_ended(tmp_path: Path) -> None:
     careless = tmp_path / "watcher.py"
     source = watchdog.WATCHER.read_text()
@@ -184,6 +186,7 @@ def read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
+@pytest.mark.wide
 def test_a_server_in_a_debugger_goes_on(folder: Path) -> None:
     (folder / "tasks.py").write_text(PROGRAM)
     (folder / "road").mkdir()

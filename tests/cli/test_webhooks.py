@@ -293,6 +293,7 @@ def test_a_server_on_a_database_that_others_reach_refuses_to_start_without_a_key
     assert (rotated["key"][:5], rotated["sealed"]) == ("own2_", 1)
 
 
+@pytest.mark.wide
 def test_keys_rotate_beside_a_server_that_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_road_that_a_program_has_open_is_looked_into_by_commands(road: str, wi
     assert data("message", "show", number)["state"] == "cancelled"  # in the store itself
 
 
+@pytest.mark.wide
 def test_a_command_waits_for_a_program_that_is_just_starting(road: str) -> None:
     with owner(road, "late"):
         assert data("stats", "--dsn", road)["waiting"] == 0
@@ -118,6 +119,7 @@ def test_a_road_without_a_window_says_so(
         assert "window=False" in " ".join(told.stderr.split())
 
 
+@pytest.mark.wide
 def test_what_a_killed_process_left_is_no_obstacle(road: str, window: Path) -> None:
     with owner(road) as process:
         process.send_signal(signal.SIGKILL)
@@ -144,6 +146,7 @@ def a_full_folder(window: Path) -> None:
 
 
 @pytest.mark.parametrize("plant", [a_link, a_file, a_full_folder])
+@pytest.mark.wide
 def test_where_something_else_is_in_its_place_a_road_runs_without(
     folder: Path, road: str, window: Path, plant: Callable[[Path], None]
 ) -> None:

@@ -59,6 +59,7 @@ async def held(dsn: str) -> dict[str, list[str]]:
     return ids
 
 
+@pytest.mark.wide
 async def test_a_head_that_holds_its_order_group_is_replayed_or_cancelled_after_a_copy(
     tmp_path: Path, postgres: Template
 ) -> None:
@@ -82,6 +83,7 @@ async def test_a_head_that_holds_its_order_group_is_replayed_or_cancelled_after_
         assert worker.seen[5:] == ["perhaps"]
 
 
+@pytest.mark.wide
 async def test_a_head_that_fails_again_after_a_copy_holds_its_order_group_again(
     tmp_path: Path, postgres: Template
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import apsw
 import asyncpg
+import pytest
 
 from postroad.model.states import NEVER
 from postroad.stores.copying import LEFT_OUT, NOT_IN_SQLITE, copy
@@ -119,6 +120,7 @@ def fill(path: Path, tables: Mapping[str, list[tuple[str, str]]]) -> dict[str, d
     return made
 
 
+@pytest.mark.wide
 async def test_a_row_of_every_table_is_the_same_after_a_copy(
     tmp_path: Path, postgres: Template
 ) -> None:

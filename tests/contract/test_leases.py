@@ -286,6 +286,7 @@ async def test_wishes_to_cancel_outlive_a_restart(bench: Bench) -> None:
     assert await bench.counts() == {"cancelled": 2, "waiting": 1}
 
 
+@pytest.mark.wide
 async def test_wishes_to_cancel_are_granted_in_slices_before_their_lanes_are_freed(
     bench: Bench,
 ) -> None:

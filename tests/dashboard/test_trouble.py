@@ -10,6 +10,7 @@ from postroad.model.entities import LaneKey, Policy, QueueSpec
 from postroad.model.facts import COUNTED_MAX
 from postroad.stores.overview import LOOKED_AT
 from postroad.verbs.parts import Parts
+from postroad.verbs.running import LiveEngine
 from tests.dashboard.stand import PageStand
 from tests.webhook_requests.conftest import ShiftedClock
 
@@ -100,6 +101,7 @@ async def test_statements_of_a_level_are_told_by_the_hour(
     clock = ShiftedClock()
     road = Postroad(f"sqlite:///{tmp_path}/road.db", parts=Parts(clock=clock))
     monkeypatch.setattr(type(road.store), "queries", property(lambda _: {"level 2": 300}))
+    monkeypatch.setattr(LiveEngine, "age_s", lambda _: clock.shift_s)
     async with road:
         rates = [row.queries_per_hour for row in await road.inspect.levels()]
         assert rates == [0, 0, 300, 0, 0, 0, 0]  # those so far

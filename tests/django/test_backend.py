@@ -150,6 +150,7 @@ def test_the_address_is_what_djangos_database_says_when_it_is_asked(tmp_path: Pa
     }
 
 
+@pytest.mark.wide
 def test_what_is_no_task_of_the_project_is_neither_imported_nor_called(tmp_path: Path) -> None:
     said = Project(tmp_path, SHOP_ROAD=f"sqlite:///{tmp_path}/tasks.db").program("strangers")
     assert "in no package" in said["this.s"]

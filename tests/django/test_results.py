@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.django.test_backend import Project, on_postgres
 
 __all__ = ["on_postgres"]
@@ -37,12 +39,14 @@ def test_results_are_read_from_another_process_on_postgres(on_postgres: Project)
         check(on_postgres)
 
 
+@pytest.mark.wide
 def test_results_are_read_through_the_window_on_sqlite(tmp_path: Path) -> None:
     project = Project(tmp_path, SHOP_ROAD=f"sqlite:///{tmp_path}/tasks.db", SHOP_SOON="1")
     with project.worker():
         check(project)
 
 
+@pytest.mark.wide
 def test_without_a_worker_an_enqueue_on_sqlite_says_what_to_do(tmp_path: Path) -> None:
     said = Project(tmp_path, SHOP_ROAD=f"sqlite:///{tmp_path}/tasks.db").program("alone")
     assert "start `manage.py postroad worker`" in said["said"]

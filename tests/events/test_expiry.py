@@ -71,6 +71,7 @@ def _line(process: "subprocess.Popen[str]") -> Any:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.wide
 async def test_listen_is_an_endpoint_while_it_runs(tmp_path: Path, number: signal.Signals) -> None:
     dsn = f"sqlite:///{tmp_path}/road.db"
     async with Postroad(dsn, settings=Settings(webhooks=LOCAL, log_level="error")) as road:

@@ -155,6 +155,7 @@ def refused() -> Behaviour:
     return lambda _now_ms, _draw: (0.01, False, rejected("400 from the customer", status=400))
 
 
+@pytest.mark.wide
 def test_a_storm_of_dead_messages_is_told_in_a_few_events_and_makes_no_circle() -> None:
     async def story(world: World) -> None:
         lives = Lives(world)

@@ -22,6 +22,7 @@ def delivered(look: Any) -> int:
     return sum(point["tries"].get("delivered", 0) for point in look["figures"]["points"])
 
 
+@pytest.mark.wide
 def test_top_beside_three_workers_shows_their_sum_and_who_they_are(fleet: Fleet) -> None:
     fleet.crew(3)
     count = 0

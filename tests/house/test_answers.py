@@ -95,6 +95,7 @@ def put_away(path: Path) -> Iterator[int]:
             yield node.lineno
 
 
+@pytest.mark.wide
 def test_an_answer_is_put_away_with_a_reason(tmp_path: Path) -> None:
     bare = tmp_path / "bare.py"
     bare.write_text("_ = f()\n\n# Why.\n_ = f()\n_ = f()  # why\n")

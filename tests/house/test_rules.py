@@ -48,6 +48,7 @@ def run_pytest(folder: Path, files: dict[str, str], workers: int) -> tuple[int, 
 
 
 @pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.wide
 def test_a_run_that_dodges_a_test_fails(tmp_path: Path, workers: int) -> None:
     files = {dodge.split(maxsplit=1)[1].split("::")[0]: body for dodge, body in DODGES.items()}
     code, said = run_pytest(tmp_path, files, workers)
@@ -57,6 +58,7 @@ def test_a_run_that_dodges_a_test_fails(tmp_path: Path, workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.wide
 def test_a_clean_run_passes_and_names_its_servers(tmp_path: Path, workers: int) -> None:
     uses = "def test_it(postroad_server_versions): postroad_server_versions.append('Broker 9')"
     code, said = run_pytest(tmp_path, {"test_one.py": uses}, workers)

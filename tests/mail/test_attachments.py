@@ -151,6 +151,7 @@ async def test_an_attachment_in_use_stays_and_one_that_is_gone_is_told(tmp_path:
             assert (await road.explain(receipt.id)).state == "waiting"
 
 
+@pytest.mark.wide
 async def test_eighteen_megabytes_do_not_stop_the_others(tmp_path: Path) -> None:
     """The largest mail is made beside the loop: others go on meanwhile."""
     with MailServer() as server:

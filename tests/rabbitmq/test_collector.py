@@ -127,6 +127,7 @@ async def test_a_letter_that_comes_again_after_its_purge_stays_away(
         assert len(await base.state.dead_page(ALL, TOP, COUNT + 1)) == COUNT - gone
 
 
+@pytest.mark.wide
 async def test_without_the_note_of_its_hop_it_would_come_back(dsn: str, tmp_path: Path) -> None:
     async with opened(dsn, tmp_path) as base:
         await fill(dsn, base)

@@ -1,5 +1,6 @@
 """A dead letter that cannot be routed does not stop the delay queue that it was in."""
 
+import pytest
 from aiormq.abc import AbstractChannel
 from msgspec.structs import replace
 
@@ -48,6 +49,7 @@ async def test_an_unroutable_dead_letter_does_not_freeze_its_delay_queue(dsn: st
         assert await until(all_caught)
 
 
+@pytest.mark.wide
 async def test_without_the_alternate_exchange_it_does(dsn: str) -> None:
     """The guard taken away: a wait of a quarter of a second is not over after ten of them."""
     async with channel_to(dsn) as channel:

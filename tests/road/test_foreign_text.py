@@ -84,6 +84,7 @@ def test_nothing_that_is_said_breaks_the_record(dsn: str) -> None:
         assert not [c for c in error if not c.isprintable() or "\ud800" <= c < "\ue000"]
 
 
+@pytest.mark.wide
 def test_without_the_door_the_store_refuses_and_each_row_is_written_by_itself(
     tmp_path: Path, server: PrivatePostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -195,6 +195,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.wide
 def test_a_hung_thread_does_not_keep_the_process_from_ending(tmp_path: Path) -> None:
     """Its message is given back, without an attempt spent."""
     done = subprocess.run(

@@ -75,6 +75,7 @@ def test_vhosts_come_and_go_and_survive_a_kill(rabbit: PrivateRabbit) -> None:
     assert rabbit.eval("whereis(rabbit_fifo_dlx_sup)") != "undefined"
 
 
+@pytest.mark.wide
 def test_neither_broker_nor_port_mapper_outlives_the_process_that_started_them() -> None:
     script = "import os; from tests.servers.rabbitmq import *; r = PrivateRabbit(); r.start()"
     script += "; print(r.pid, r.epmd_pid, r.folder, flush=True); os.kill(os.getpid(), 9)"

@@ -60,6 +60,7 @@ def test_with_traffic_a_server_is_found_within_a_third_of_its_outage_and_two_sec
     assert max(late_s) <= bound_s(outage_s) + every_s
 
 
+@pytest.mark.wide
 def test_without_early_probes_it_is_found_later(monkeypatch: pytest.MonkeyPatch) -> None:
     def never_early(circuit: Circuit, _now_ms: int) -> int:
         return circuit.until_ms

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from postroad.model.errors import StoreUnavailable
 from postroad.model.rollup import NAME_MAX, Point, Step
 from postroad.observe.figures import Bucket
@@ -137,6 +139,7 @@ def test_figures_wait_for_a_store_that_is_away() -> None:
     simulate(6, story)
 
 
+@pytest.mark.wide
 def test_many_queues_make_few_rows_and_every_try_is_counted() -> None:
     """300 servers in one bucket: the first ones by name, the rest together."""
 

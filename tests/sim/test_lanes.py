@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from itertools import pairwise
 
+import pytest
+
 from postroad.model.limits import Limits
 from postroad.model.states import State
 from tests.rig import receivers
@@ -76,6 +78,7 @@ def test_a_million_waiting_get_the_same_turn_as_three() -> None:
     simulate(3, story)
 
 
+@pytest.mark.wide
 def test_five_hundred_queues_on_a_dead_server_cost_few_connects() -> None:
     """At most 4 windows of connects before the circuit opens, then one per interval."""
 
@@ -120,6 +123,7 @@ def test_one_unreachable_recipient_does_not_open_the_circuit_of_its_server() -> 
     simulate(5, story)
 
 
+@pytest.mark.wide
 def test_a_thousand_due_at_the_last_level_are_claimed_in_full_batches() -> None:
     """⌈1000 ÷ batch⌉ + 1 claims: never one row a tick."""
     batch = 64

@@ -7,6 +7,8 @@ import re
 import socket
 from collections import Counter
 
+import pytest
+
 from postroad.model.outcome import DELIVERED, Outcome, rejected
 from postroad.observe.log import make_log
 from tests.rig import receivers
@@ -55,6 +57,7 @@ def test_the_outage_of_a_server_is_read_from_the_log_alone() -> None:
     simulate(1, story)
 
 
+@pytest.mark.wide
 def test_hundreds_of_queues_that_are_held_at_once_are_a_handful_of_lines() -> None:
     async def story(world: World) -> None:
         lines = logged(world)
@@ -162,6 +165,7 @@ def test_a_limit_is_told_when_it_is_first_reached() -> None:
     simulate(7, story)
 
 
+@pytest.mark.wide
 def test_a_thousand_pauses_and_a_broken_transport_are_a_handful_of_lines() -> None:
     def broken(now_ms: int, draw: float) -> tuple[float, bool, Outcome]:
         raise RuntimeError(f"no answer for {now_ms} {draw}")

@@ -81,6 +81,7 @@ async def serve_many(world: World) -> None:
     world.check(await world.settled(within_s=60))
 
 
+@pytest.mark.wide
 def test_open_sessions_are_few_while_many_lanes_rest() -> None:
     async def story(world: World) -> None:
         await serve_many(world)
@@ -150,6 +151,7 @@ def test_what_this_process_lacks_is_nobodys_fault_and_is_seldom_tried_in_vain() 
     simulate(1, story, Limits(in_flight_max=32))
 
 
+@pytest.mark.wide
 def test_without_rest_and_less_room_all_is_tried_in_vain_all_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -162,6 +164,7 @@ def test_without_rest_and_less_room_all_is_tried_in_vain_all_the_time(
     simulate(1, story, Limits(in_flight_max=32))
 
 
+@pytest.mark.wide
 def test_others_go_on_beside_a_lane_that_lacks_something_for_good() -> None:
     """Its own kind, which has what it needs, and handlers, which need nothing."""
 

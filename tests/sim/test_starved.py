@@ -48,6 +48,7 @@ def test_lanes_without_room_are_asked_when_there_is_some(served: list[int]) -> N
     assert served[0] < 5 * SERVERS * EACH
 
 
+@pytest.mark.wide
 def test_otherwise_each_place_that_is_given_back_has_all_of_them_ask(
     served: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from postroad import Message, Postroad, Receipt
 from postroad.engine.drafting import Send
 from postroad.model.ids import to_number
@@ -20,6 +22,7 @@ async def queues(world: World) -> set[str]:
     return {str(name) for (name,) in rows}
 
 
+@pytest.mark.wide
 def test_one_that_is_used_daily_stays_and_another_goes_and_comes_back() -> None:
     async def story(world: World) -> None:
         world.start("one")

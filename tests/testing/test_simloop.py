@@ -99,6 +99,7 @@ def test_a_virtual_hour_takes_milliseconds(loop: SimLoop) -> None:
     assert not any(task.done() for task in waiting)
 
 
+@pytest.mark.wide
 def test_a_burst_of_callbacks_costs_no_more_for_each(loop: SimLoop) -> None:
     ran: list[int] = []
     for index in range(100_000):
@@ -128,6 +129,7 @@ async def test_a_timer_that_is_due_is_not_starved_by_a_busy_task(loop: SimLoop) 
 
 
 @simulated
+@pytest.mark.wide
 async def test_cancelled_timers_do_not_pile_up(loop: SimLoop) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("postroad.testing.simloop.SPIN_MAX", 1000)
@@ -149,6 +151,7 @@ def test_the_seed_decides_the_interleaving() -> None:
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
+@pytest.mark.wide
 def test_the_digest_is_the_same_in_a_process_with_another_hash_seed(hash_seed: str) -> None:
     # Junk first, to shift the addresses: an order by identity would show.
     script = f"junk = [object() for _ in range({hash_seed}0007)]; print(tests.digest_of(7))"
@@ -247,6 +250,7 @@ def test_a_crash_runs_no_finally_or_except_and_dispose_frees_the_dead(loop: SimL
     assert (freed(), loop.log, loop.exceptions) == (None, [], [])
 
 
+@pytest.mark.wide
 def test_disposing_says_nothing_of_the_dead() -> None:
     crash = test_a_crash_runs_no_finally_or_except_and_dispose_frees_the_dead.__name__
     assert python(f"tests.{crash}(tests.SimLoop(1))", "-X", "dev", "-W", "error") == ("", "")

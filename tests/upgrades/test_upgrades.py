@@ -18,6 +18,7 @@ async def opened(dsn: str) -> None:
         pass
 
 
+@pytest.mark.wide
 def test_a_file_is_moved_on_when_the_next_release_opens_it(tmp_path: Path) -> None:
     """And this release then refuses it by name, and changes nothing."""
     dsn = f"sqlite:///{tmp_path}/road.db"
@@ -41,6 +42,7 @@ def test_a_file_is_moved_on_when_the_next_release_opens_it(tmp_path: Path) -> No
     assert json.loads(again.stdout)["state"] == "waiting"
 
 
+@pytest.mark.wide
 def test_a_database_that_is_too_new_is_refused_by_name(
     tmp_path: Path, server: PrivatePostgres
 ) -> None:

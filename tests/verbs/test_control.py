@@ -204,6 +204,7 @@ def test_unblocking_tries_at_once() -> None:
     simulate(6, story)
 
 
+@pytest.mark.wide
 def test_paused_time_does_not_count_towards_a_spell() -> None:
     """Three days of pause, and a message that may wait two days for its server still lives."""
 

@@ -22,6 +22,7 @@ DAY_S = 86_400
 
 
 @pytest.mark.parametrize("mode", ["once", "reset"])
+@pytest.mark.wide
 def test_replay_while_the_engine_runs_gives_each_exactly_one_more_chain(mode: str) -> None:
     """By filters that overlap, by count and by ids at once: one more try, or the ladder again."""
     replayed, broken = replay_chains(seed=4, count=150, mode=mode)
@@ -71,6 +72,7 @@ def test_a_replayed_message_has_no_deadline_any_more_and_keeps_its_log() -> None
     simulate(6, story)
 
 
+@pytest.mark.wide
 def test_what_died_of_a_spell_is_tried_when_the_block_of_its_queue_ends() -> None:
     """A sweep does not take it again before: it has waited from its replay on."""
 

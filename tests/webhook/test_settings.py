@@ -264,6 +264,7 @@ def test_what_one_process_sets_another_one_sends_with_soon(
     within(story())
 
 
+@pytest.mark.wide
 def test_settings_and_log_move_with_their_road(
     tmp_path: Path, server: PrivatePostgres, receiver: Receiver, within: Within
 ) -> None:

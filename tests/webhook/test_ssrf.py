@@ -59,6 +59,7 @@ def test_no_vector_makes_one_connection(tmp_path: Path) -> None:
         assert seen["proxied"] == 0
 
 
+@pytest.mark.wide
 def test_without_the_guard_the_same_vectors_do_connect(tmp_path: Path) -> None:
     """The guard is taken out: so the count above can fail."""
     seen = lead_all(tmp_path, "open")
