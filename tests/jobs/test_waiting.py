@@ -58,7 +58,7 @@ def test_who_waits_for_a_batch_that_is_never_sent_is_rung_for(
     bell: Any = road.store.bell
 
     @road.handler("plain")
-    async def plain(message: Message) -> None:
+    async def plain(_message: Message) -> None:
         await go.wait()
 
     async def story() -> None:
