@@ -1,12 +1,16 @@
 """Replacing while messages become due and are delivered: what was replaced is not sent."""
 
 import asyncio
+from contextlib import closing
+from pathlib import Path
 
+import apsw
 import asyncpg
 import pytest
 
 from postroad import Message, Postroad
 from postroad.verbs import ending
+from tests.jobs.stopping import until
 from tests.replacing.racing import race_with_due
 from tests.servers.postgres import PrivatePostgres
 
@@ -56,6 +60,37 @@ async def test_one_that_starts_while_another_with_its_key_is_stored_is_not_repla
         road.stop()
         await running
     await connection.close()
+
+
+async def test_one_that_starts_while_the_file_is_written_to_is_not_replaced(tmp_path: Path) -> None:
+    """A caller's own transaction kept the writer waiting, and the time was from before it."""
+    path = tmp_path / "road.db"
+    road = Postroad(f"sqlite:///{path}")
+    warm, begun, go_on = list[str](), asyncio.Event(), asyncio.Event()
+
+    @road.handler("slow")
+    async def slow(message: Message) -> None:
+        if message.body == 0:
+            warm.append(message.id)
+        else:
+            begun.set()
+        await go_on.wait()
+
+    async with road, asyncio.timeout(120):
+        running = asyncio.create_task(road.run())
+        _ = await road.send_many([("slow", 0)] * 200)  # all lanes have an owner, and work
+        await until(lambda: len(warm) == 200)
+        _ = await road.send("slow", 1, replace="k", delay=2)
+        with closing(apsw.Connection(str(path))) as connection:
+            _ = connection.execute("begin immediate")
+            sending = asyncio.ensure_future(road.send("slow", 2, replace="k", delay=2))
+            await begun.wait()
+            assert not sending.done()
+            _ = connection.execute("commit")
+        assert (await sending).earlier == "started"
+        go_on.set()
+        road.stop()
+        await running
 
 
 async def test_who_waits_for_what_is_replaced_is_rung_for_once_that_is_stored(
