@@ -1,7 +1,7 @@
 """Confines the token of a portal link to the messages of endpoints: the one door for all that it
 may ask about messages."""
 
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -9,7 +9,7 @@ from postroad.api.request import Request
 from postroad.api.routes.lists import ListQuery, SendAgainRequest
 from postroad.api.routing import Route
 from postroad.model.endpoint import PREFIX, QUEUE_PREFIX, is_endpoint_queue
-from postroad.model.errors import BadInput, UnknownMessage, UnknownQueue
+from postroad.model.errors import BadInput, Forbidden, UnknownMessage
 from postroad.model.ids import to_number
 from postroad.verbs.send_again import IDS_MAX
 
@@ -17,7 +17,7 @@ MESSAGE: Final = "/v1/messages/{id}"
 """What the paths of routes about one message begin with."""
 QUEUES: Final = QUEUE_PREFIX + PREFIX
 """What the queues of endpoints begin with."""
-Asked = TypeVar("Asked", bound=ListQuery)
+NO_OTHERS: Final = "your link to the portal shows messages to endpoints and no others"
 
 
 async def confine(request: Request, route: Route, given: dict[str, Any]) -> dict[str, Any]:
@@ -30,41 +30,36 @@ async def confine(request: Request, route: Route, given: dict[str, Any]) -> dict
     narrowed = dict(given)
     for name, asked in given.items():
         if isinstance(asked, SendAgainRequest):
-            narrowed[name] = await _again(request, asked)
+            await _check_named(request, asked)
         elif isinstance(asked, ListQuery):
             narrowed[name] = _narrow(asked)
     return narrowed
 
 
-async def _again(request: Request, asked: SendAgainRequest) -> SendAgainRequest:
-    if asked.ids is not None:
-        numbers = {to_number(one): one for one in asked.ids}
-        if len(numbers) > IDS_MAX:
-            raise BadInput(f"{len(numbers)} ids: give up to {IDS_MAX} at once, or a filter")
-        for one in numbers.values():
-            await _check_message(request, one)
-        return asked
-    selects = structs.replace(asked, key="", dry_run=False)
-    # What selects nothing is refused: it must not come to mean all that endpoints got.
-    return asked if selects == SendAgainRequest() else _narrow(asked)
+async def _check_named(request: Request, asked: SendAgainRequest) -> None:
+    if asked.ids is None:
+        raise Forbidden("your link to the portal sends messages again by their ids alone")
+    numbers = {to_number(one): one for one in asked.ids}
+    if len(numbers) > IDS_MAX:
+        raise BadInput(f"{len(numbers)} ids: give up to {IDS_MAX} at once")
+    for one in numbers.values():
+        await _check_message(request, one)
 
 
-def _narrow(asked: Asked) -> Asked:
-    if asked.queue is not None and asked.prefix is not None:
-        raise BadInput("queue= and prefix=: give one of them")
-    queue, prefix = asked.queue, asked.prefix or ""
+def _narrow(asked: ListQuery) -> ListQuery:
+    queue, prefix = asked.queue, asked.prefix or QUEUES
     if queue is not None and not queue.endswith("*"):
         if not is_endpoint_queue(queue):
-            raise UnknownQueue(
-                f"no endpoint has a queue {queue!r}: the queue of one is in its facts"
-            )
+            raise Forbidden(NO_OTHERS)
         return asked
     begins = prefix if queue is None else queue[:-1]
-    if not begins.startswith(QUEUES):
-        if not QUEUES.startswith(begins):
-            raise UnknownQueue(f"no endpoint has a queue that begins with {begins!r}")
+    if begins == QUEUE_PREFIX:
         begins = QUEUES
-    return structs.replace(asked, queue=None, prefix=begins)
+    if not begins.startswith(QUEUES):
+        raise Forbidden(NO_OTHERS)
+    # With both given the verb refuses them.
+    given = {"prefix": begins} if queue is None else {"queue": f"{begins}*"}
+    return structs.replace(asked, **given)
 
 
 async def _check_message(request: Request, id: str) -> None:  # noqa: A002 - the word of the API
