@@ -179,6 +179,15 @@ async def test_a_customer_looks_after_endpoints(stand: PageStand) -> None:
     assert told["go"] == "/endpoints"
 
 
+async def test_a_customer_who_rotates_too_often_is_told_so(stand: PageStand) -> None:
+    made = await stand.road.endpoints.create(URL, tenant="acme")
+    visitor = await visit(stand)
+    for _ in range(9):
+        assert "bad" not in await visitor.do("endpoint-rotate", id=made.id)
+    told = await visitor.do("endpoint-rotate", id=made.id)
+    assert (told["bad"], "when the oldest ends" in told["said"]) == (True, True)
+
+
 async def test_a_customer_is_told_of_events_that_there_are_not(stand: PageStand) -> None:
     await stand.road.event_types.set("order.paid")
     visitor = await visit(stand)
