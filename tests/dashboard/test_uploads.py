@@ -201,6 +201,9 @@ async def test_who_may_not_manage_uploads_nothing(stand: PageStand, provider: Pr
     assert other.status == 403
 
 
+OFFERED = (b"Start\xe2\x80\xa6", b">Estimate<", b"Plan the start", b"Send test", b">Preview<")
+
+
 async def test_an_unfinished_import_is_told_and_discarded(
     stand: PageStand, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,14 +215,21 @@ async def test_an_unfinished_import_is_told_and_discarded(
     with monkeypatch.context() as patch:
         patch.setattr(type(stand.road.campaigns._store), "end_import", killed)
         assert (await stand.upload(PATH, NO_REST, name="c")).json()["bad"]
-    assert b"An import stands at line 3" in (await stand.get("/campaign?name=c")).content
+    page = (await stand.get("/campaign?name=c")).content
+    assert b"it stands at line 3" in page
+    assert b"No recipients yet: an import of them is unfinished." in page
     other = (await stand.upload(PATH, NO_REST + b"+16000000003,Eve\n", name="c")).json()
     assert other["bad"]
     done = (await stand.upload(PATH, NO_REST, name="c")).json()  # the same file: it goes on
     assert not done["bad"], done
+    page = (await stand.get("/campaign?name=c")).content
+    assert [each for each in OFFERED if each not in page] == []
     with monkeypatch.context() as patch:
         patch.setattr(type(stand.road.campaigns._store), "end_import", killed)
         await stand.upload(PATH, b"recipient,name\n+16000000009,Joe\n", name="c")
+    page = (await stand.get("/campaign?name=c")).content
+    assert [each for each in OFFERED if each in page] == [], "what needs the whole file"
+    assert page.count(b"An import is under way, or unfinished") == 2
     assert "discarded" in await act(stand, "/campaigns/discard", name="c")
     assert (await stand.road.campaigns.show("c")).counts.total == 2
 

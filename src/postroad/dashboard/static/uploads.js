@@ -61,6 +61,7 @@ function send(form) {
   const { name, size: bytes } = form.querySelector("input[type=file]").files[0];
   const most = Number(form.dataset.upload);
   if (bytes > most) return say(`${name} has ${size(bytes)}, and a file may have ${size(most)}: send it in parts.`, true);
+  document.getElementById("notice")?.remove();  // what it says is of another upload
   const state = shown(form);
   const request = sending = new XMLHttpRequest();
   request.upload.onprogress = follow(state, Date.now());
