@@ -36,9 +36,7 @@ async def _recipients(view: PageView) -> dict[str, Any]:
     asked = {"state": state if state in STATES else "", "after": view.query.get("after")}
     found = await view.api.get(f"{named(view)}/recipients", limit=PAGE_ROWS, **asked)
     after = found[-1]["n"] if len(found) == PAGE_ROWS else ""
-    line = 0 if found else (await view.api.get(f"{named(view)}/details"))["import_line"]
-    shown = {"recipients": found, "after": after, "states": STATES, "state": asked["state"]}
-    return {**shown, "importing": line > 0}
+    return {"recipients": found, "after": after, "states": STATES, "state": asked["state"]}
 
 
 def file_stem(name: str) -> str:
