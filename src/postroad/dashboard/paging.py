@@ -83,6 +83,9 @@ QUESTION: Final = "confirm.html"
 """The template of what is asked before something is done."""
 
 
+NOTHING: Final = "There is nothing to do: no message matches."
+
+
 class ActionResult(Struct, frozen=True):
     """What an action did, in a sentence; and where to go on, if not where it came from."""
 

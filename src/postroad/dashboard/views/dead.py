@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from postroad.dashboard.jobs import PageJob
 from postroad.dashboard.paging import (
+    NOTHING,
     QUESTION,
     ActionResult,
     Form,
@@ -66,6 +67,8 @@ async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     if not form.one("count"):
         meant = which or {"count": NEVER}  # the API takes no empty filter for all
         found = (await view.api.post(path, {**meant, "dry_run": True}))["count"]
+        if not found:
+            return ActionResult(NOTHING)
         return ActionResult("", page=QUESTION, shown=_question(verb, found, which))
     total = form.number("count")
     data = which if "ids" in which else {**which, "count": total}

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from postroad.dashboard.jobs import PageJob
 from postroad.dashboard.paging import (
+    NOTHING,
     QUESTION,
     ActionResult,
     Form,
@@ -71,6 +72,8 @@ async def _again_all(view: PageView, form: Form) -> ActionResult:
     if not form.one("count"):
         meant = data or {"count": NEVER}  # the API takes no empty filter for all
         found = (await view.api.post("/v1/messages:send-again", {**meant, "dry_run": True}))["sent"]
+        if not found:
+            return ActionResult(NOTHING)
         return ActionResult("", page=QUESTION, shown=_question(found, filters))
     total = form.number("count")
     job = PageJob(view.who.tenant, "Send again", view.who.name, total, 0)
@@ -100,6 +103,8 @@ async def _cancel_all(view: PageView, form: Form) -> ActionResult:
     told = await view.api.get("/v1/queues:explain", queue=queue)
     total = sum(told["waiting"].values()) + sum(told["held"].values()) + told["uncertain"]
     many = plural_upto(total, "unfinished message")
+    if not total:
+        return ActionResult(NOTHING)
     if not form.one("count") or total > form.number("count"):  # others have come meanwhile
         shown = {
             "heading": "Cancel all",
