@@ -155,10 +155,10 @@ async def test_the_start_of_a_draft_is_planned(stand: PageStand, provider: Provi
     past = await stand.post("/campaigns/schedule", script, name="new", at="2001-01-01T10:00")
     assert past.json()["bad"]
     said = await act(stand, "/campaigns/schedule", name="new", at="2999-01-01T10:00")
-    assert "starts by itself" in said
+    assert "starts by itself at 2999-01-01 10:00:00 UTC" in said
     assert (await stand.road.campaigns.show("new")).state == "scheduled"
     page = (await stand.get("/campaign?name=new")).content
-    assert b"2999-01-01 10:00:00 UTC" in page
+    assert b"2999-01-01 10:00:00 UTC, <time" in page, "also where scripts tell how long it is"
     assert b"/campaigns/edit" in page
 
 

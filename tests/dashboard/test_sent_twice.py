@@ -1,6 +1,7 @@
 """A form acts once, however often a browser sends it: by a reload, a double click, or Back."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,9 @@ async def mark(stand: PageStand, path: str) -> str:
     return str(found[0])
 
 
-async def check_repeat(stand: PageStand, page: str, path: str, **fields: str) -> str:
+async def check_repeat(stand: PageStand, page: str, path: str, **fields: Any) -> str:
     """Send the form of a page, and once more as a reload does; the page that came first."""
-    given = {"form_mark": await mark(stand, page), "back": page, **fields}
+    given: Any = {"form_mark": await mark(stand, page), "back": page, **fields}
     first = await stand.post(path, **given)
     again = await stand.post(path, **given)
     assert (first.status, again.status) == (200, 303), again.content
@@ -48,14 +49,14 @@ async def test_a_button_acts_once_for_each_time_its_page_is_shown(stand: PageSta
     await stand.login()
     made = await stand.post("/timetables/create", name="t", queue="good", every="3600")
     assert made.status == 303
-    one = {"form_mark": await mark(stand, "/timetables"), "name": "t"}
+    one: Any = {"form_mark": await mark(stand, "/timetables"), "name": "t"}
     assert await told_by(stand, **one) == (True, False)
     assert await told_by(stand, **one) == (False, True)
     one["form_mark"] = await mark(stand, "/timetables")
     assert await told_by(stand, **one) == (True, False)
 
 
-async def told_by(stand: PageStand, **fields: str) -> tuple[bool, bool]:
+async def told_by(stand: PageStand, **fields: Any) -> tuple[bool, bool]:
     """Press "Run now": whether it has sent, and whether it was refused as a repeat."""
     await stand.post("/timetables/run", **fields)
     page = (await stand.get("/timetables")).content
@@ -64,7 +65,7 @@ async def told_by(stand: PageStand, **fields: str) -> tuple[bool, bool]:
 
 async def test_what_was_refused_may_be_sent_again(stand: PageStand) -> None:
     await stand.login()
-    given = {"form_mark": await mark(stand, "/mailboxes"), "quota": "many"}
+    given: Any = {"form_mark": await mark(stand, "/mailboxes"), "quota": "many"}
     for _ in range(2):
         await stand.post("/mailboxes/create", **given)
         assert b"no whole number" in (await stand.get("/mailboxes")).content
@@ -72,7 +73,7 @@ async def test_what_was_refused_may_be_sent_again(stand: PageStand) -> None:
 
 async def test_a_form_of_one_session_says_nothing_of_another(stand: PageStand) -> None:
     await stand.login()
-    given = {"form_mark": await mark(stand, "/mailboxes")}
+    given: Any = {"form_mark": await mark(stand, "/mailboxes")}
     await stand.post("/mailboxes/create", **given)
     stand.cookies.clear()
     await stand.login()
@@ -82,7 +83,7 @@ async def test_a_form_of_one_session_says_nothing_of_another(stand: PageStand) -
 async def test_a_question_has_an_address_of_its_own(stand: PageStand) -> None:
     await stand.login()
     number = await stand.send("good")
-    given = {"form_mark": await mark(stand, "/messages"), "queue": "good"}
+    given: Any = {"form_mark": await mark(stand, "/messages"), "queue": "good"}
     asked = await stand.post("/messages/cancel-all", **given)
     assert asked.status == 303
     for _ in range(2):  # it can be reloaded, and Back leads to it

@@ -90,7 +90,7 @@ async def test_without_scripts_the_page_says_what_came_of_it(
         (b"PK\x03\x04" + bytes(100), "is a workbook or an archive: save it as CSV"),
         (b"\x1f\x8b\x08" + bytes(100), "compressed: unpack it"),
         (b"%PDF-1.7\n", "is a PDF document"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(100), "zero bytes: it is no text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), "NUL bytes: it is no text"),
     ],
 )
 async def test_what_is_no_file_of_recipients_is_refused_with_a_sentence(

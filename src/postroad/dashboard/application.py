@@ -34,7 +34,7 @@ from postroad.dashboard.passing import PassOn, pass_on
 from postroad.dashboard.regions import Regions
 from postroad.dashboard.rendering import MEDIA, assets, release, render
 from postroad.dashboard.submissions import PageQuestion, Submissions, mark_forms
-from postroad.model.errors import PostroadError, Unauthorized
+from postroad.model.errors import Forbidden, PostroadError, Unauthorized
 from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.verbs.sessions import SESSION_S
@@ -128,6 +128,8 @@ class Dashboard:
             shown = path[:CHARACTERS_SHOWN]
             raise NotFound(f"there is no page at {shown}: the overview leads to those that are")
         page, values = found
+        if page.scope not in request.who.scopes:
+            raise Forbidden(f"this page is for people with the scope {page.scope}")
         view = self._view(request, page, values, page.own_query(_query(request.query)))
         names = request.headers.get(REGION)
         if names is not None:

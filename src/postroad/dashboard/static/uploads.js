@@ -1,7 +1,7 @@
 // Forms with a file: sent in the background, with how far it is. A cut leaves the file chosen, so that
 // one press sends it again; nothing of a cut upload is stored.
 import { say } from "./forms.js";
-import { refresh } from "./live.js";
+import { ended, refresh } from "./live.js";
 
 const UNITS = ["bytes", "kB", "MB", "GB"];
 let sending = null;
@@ -42,7 +42,7 @@ function storing(state) {  // from here on the server goes on by itself
 }
 
 async function told(request, form) {
-  if (request.status === 401) return location.assign("/login");
+  if (request.status === 401) return ended();
   let said = { notice: `The server refused the file (${request.status}).`, bad: true };
   try { said = JSON.parse(request.responseText); } catch { /* a proxy's own page */ }
   const bad = said.bad ?? true;

@@ -20,6 +20,7 @@ from postroad.model.facts import COUNTED_MAX
 from postroad.model.states import NEVER
 
 FILTERS: Final = ("queue", "reason", "error", "since", "until")
+ERRORS_SHOWN: Final = 8
 LOOKED_AT: Final = 500
 """The latest dead that errors are counted of."""
 ERROR_CHARACTERS: Final = 120
@@ -31,7 +32,8 @@ async def _groups(view: PageView) -> dict[str, Any]:
     errors = Counter(one["error"][:ERROR_CHARACTERS] for one in latest)
     return {
         "reasons": sorted(reasons.items(), key=lambda pair: -pair[1]),
-        "errors": errors.most_common(8),
+        "errors": errors.most_common(ERRORS_SHOWN),
+        "kinds": len(errors),
         "looked_at": len(latest),
         "whole": len(latest) < LOOKED_AT,
     }
