@@ -4,7 +4,7 @@ const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 // By the server's clock: that of a browser may be wrong.
 const [loaded] = performance.getEntriesByType("navigation");
 const shown = Number(document.documentElement.dataset.now);
-const aheadMs = shown && loaded ? shown - (performance.timeOrigin + loaded.responseStart) : 0;
+const aheadMs = shown && loaded ? shown - (Date.now() - performance.now() + loaded.responseStart) : 0;
 
 function words(seconds) {
   const far = Math.abs(seconds);
