@@ -9,15 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from postroad.model.block import Block, BlockKind
 from postroad.model.errors import UnknownLane, UnknownMessage, UnknownQueue
-from postroad.model.explain import (
-    Explanation,
-    LaneExplanation,
-    QueueExplanation,
-    explain,
-    explain_queue,
-)
+from postroad.model.explain import Explanation, LaneExplanation, QueueExplanation
 from postroad.model.facts import Owner
 from postroad.model.ids import to_number, to_text
 from postroad.model.next_step import ActiveBlock, BlockScope, NextKind, NextStep
@@ -216,31 +209,6 @@ def test_a_queue_and_its_lane_name_what_holds_them_by_the_words_of_because() -> 
         await world.client.lanes.pause(1)
         said = await world.client.explain_queue(QUEUE)
         assert "Held: paused, lane paused, circuit open" in said.sentence
-
-    simulate(12, story)
-
-
-def test_of_two_blocks_the_reason_is_that_of_the_one_that_ends_last() -> None:
-    """The end of a quota was told with the reason of a circuit that ends before."""
-
-    async def story(world: World) -> None:
-        world.start("one")
-        number = await away(world)
-        store, now_ms = world.client.store, world.clock.now_ms()
-        queue = await store.queue_facts("default", QUEUE, 9)
-        message = await store.message_facts(None, number)
-        assert queue
-        assert message
-        for until_ms, told in ((now_ms + HOUR_S * 1000, "quota"), (now_ms + 1, "its server")):
-            block = Block(BlockKind.quota, until_ms, "429", 1, now_ms)
-            held = msgspec.structs.replace(queue.queue, block=block)
-            own = msgspec.structs.replace(message, queue=held)
-            for said in (
-                explain_queue(msgspec.structs.replace(queue, queue=held), now_ms).next,
-                explain(own, now_ms).next,
-            ):
-                assert told in said.why
-                assert (said.not_before_ms == until_ms) == (told == "quota")
 
     simulate(12, story)
 
