@@ -35,7 +35,7 @@ def test_a_road_in_good_order(road: str) -> None:
     found = data("doctor")
     assert {each["part"] for each in found} == {
         "settings", "listen", "port", "SQLite", "disk", "store", "schema", "clock", "notifications",
-        "workers", "circuits", "dead set", "tokens",
+        "workers", "circuits", "dead set", "tokens", "keys",
     }  # fmt: skip
     assert {each["state"] for each in found} == {"ok"}
     assert "how to fix it" in postroad("doctor").stdout

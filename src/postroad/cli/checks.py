@@ -24,6 +24,7 @@ from postroad.cli.road_checks import check_road
 from postroad.config import Settings, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import (
+    BadKey,
     ForeignWindow,
     PostroadError,
     RoadInUse,
@@ -41,6 +42,9 @@ from postroad.stores.opening import has_road, open_store
 from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
 from postroad.stores.window_socket import is_open
+from postroad.verbs.campaign_service import campaign_store
+from postroad.verbs.own_keys import own_keys
+from postroad.verbs.sealing import check_keys, key_ring
 
 CLOCK_MS: Final = 5_000
 BELL_S: Final = 5.0
@@ -168,9 +172,22 @@ async def _store(settings: Settings) -> list[Finding]:
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
         if isinstance(store, HasBroker):
             found += check_broker(await store.broker_facts())
-        return [*found, *_file_clock(settings, store), await _bell(store)]
+        keys = await _keys(settings, store)
+        return [*found, keys, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
+
+
+async def _keys(settings: Settings, store: Store) -> Finding:
+    """Check whether the keys of this machine open the stored secrets."""
+    try:
+        ring, own = key_ring(settings.keys_file), own_keys(settings.dsn)
+        ring.add(own.known() if own is not None else [])
+        await check_keys(store, campaign_store(store), ring)
+    except BadKey as error:
+        text, _, mend = str(error).partition(": ")
+        return Finding("keys", "fail", text, mend)
+    return Finding("keys", "ok", "they open the stored secrets")
 
 
 async def _broker(dsn: str) -> list[Finding]:
