@@ -44,7 +44,7 @@ from postroad.stores.sqlite.database import Database
 from postroad.stores.window_socket import is_open
 from postroad.verbs.campaign_service import campaign_store
 from postroad.verbs.own_keys import own_keys
-from postroad.verbs.sealing import check_keys, key_ring
+from postroad.verbs.sealing import check_keys, find_keys, key_ring
 
 CLOCK_MS: Final = 5_000
 BELL_S: Final = 5.0
@@ -59,6 +59,8 @@ def run_checks(call: Invocation) -> list[Finding]:
     ]
     try:
         settings = call.loaded().settings
+        if not call.server:
+            _ = find_keys(settings.keys_file)  # whether they can be read
     except PostroadError as error:
         mend = "correct it, see `postroad config show`"
         return [*found, Finding("settings", "fail", str(error), mend)]
@@ -183,6 +185,9 @@ async def _keys(settings: Settings, store: Store) -> Finding:
     try:
         ring, own = key_ring(settings.keys_file), own_keys(settings.dsn)
         ring.add(own.known() if own is not None else [])
+        if not ring and own is None:
+            mend = "give those of the road's servers: `postroad up` needs them"
+            return Finding("keys", "warn", "none are given here", mend)
         await check_keys(store, campaign_store(store), ring)
     except BadKey as error:
         text, _, mend = str(error).partition(": ")
