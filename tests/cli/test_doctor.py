@@ -225,3 +225,15 @@ def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
         "warn",
         True,
     )
+
+
+def test_looking_at_a_backup_changes_nothing(road: str, tmp_path: Path) -> None:
+    backup = tmp_path / "away" / "b.db"
+    backup.parent.mkdir()
+    assert postroad("store", "backup", str(backup), "--dsn", road).exit_code == 0
+    before = backup.read_bytes()
+    assert data("store", "restored", "--dsn", f"sqlite:///{backup}")["known"]
+    assert data("doctor", "--dsn", f"sqlite:///{backup}")
+    assert backup.read_bytes() == before
+    left = {each.name for each in backup.parent.iterdir()}
+    assert left <= {"b.db", "b.db.lock"}

@@ -38,7 +38,7 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.remote.api_request import ApiRequest
 from postroad.stores.naming import file_of, shown
-from postroad.stores.opening import has_road, open_store
+from postroad.stores.opening import has_road, open_to_look
 from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
 from postroad.stores.window_socket import is_open
@@ -127,7 +127,7 @@ def _ready(call: Invocation) -> list[Finding]:
 def _asked(call: Invocation) -> list[Finding]:
     """Ask the road itself, wherever it is."""
     try:
-        with call.connect() as road:
+        with call.connect(looks=True) as road:
             return check_road(road)
     except RequestRefused as refused:
         return [Finding("road", "warn", refused.problem.detail, "ask with a token of every tenant")]
@@ -152,7 +152,7 @@ def _clock(store_ms: int) -> Finding:
 
 
 async def _store(settings: Settings) -> list[Finding]:
-    store = open_store(settings.dsn, SystemClock())
+    store = open_to_look(settings.dsn, SystemClock())
     name = shown(settings.dsn)
     try:
         if not await has_road(settings.dsn):  # a look must not make one
