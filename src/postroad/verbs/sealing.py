@@ -186,7 +186,7 @@ async def check_keys(hooks: HookStore, credentials: Credentials, ring: KeyRing) 
 
 def _opens(ring: KeyRing, key: str, sealed: bytes, at: str) -> bool:
     try:
-        _ = ring.open(key, sealed, at)
+        _ = ring.open(key, sealed, at)  # only whether it opens
     except BadKey:
         return False
     return True
