@@ -135,6 +135,7 @@ def metrics() -> str:
         "is ever a label. Those of the *fleet* come from the store and are the same from every process: scrape one,",
         "or take the maximum. They are at most five seconds old; rates and lateness lag by up to twelve seconds,",
         "since each process adds its figures every ten. Those of a *process* are summed up by Prometheus.",
+        "Beside each counter and histogram stands `NAME_created`: when its process began to count.",
         "",
         "| name | of | kind | labels | meaning |",
         "| --- | --- | --- | --- | --- |",

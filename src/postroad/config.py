@@ -12,20 +12,22 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, structs
 
-from postroad.model.bounce_address import read_bounces
 from postroad.model.durations import CENTURY_S, Duration, seconds_of
-from postroad.model.egress import read_proxies
 from postroad.model.errors import BadInput, BadSetting
 from postroad.model.hubs import KnownHub, known_hub
 from postroad.model.limits import Limits, Tuning
-from postroad.model.mail_address import normal_mail
-from postroad.model.mail_report import read_soft_bounces
 from postroad.model.mail_settings import MailSettings
 from postroad.model.near_names import NamesChecked, nearest
 from postroad.model.portal import check_origins
 from postroad.model.python_only import PYTHON_ONLY, where_given
-from postroad.model.redaction import Redaction
-from postroad.model.relay import read_relay
+from postroad.model.setting_checks import (
+    check_dsn,
+    check_hubs,
+    check_mail,
+    check_number,
+    check_redaction,
+    check_webhooks,
+)
 from postroad.model.tenant_limits import TenantLimits
 from postroad.model.webhook import WebhookRules
 
@@ -33,8 +35,6 @@ FILE: Final = "postroad.toml"
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
 WATCHDOG_S: Final = (0.1, 86_400.0)
-SOURCE: Final = re.compile(r"[!#-;=?-Z_a-z~]{1,200}")
-MAY_BE_ZERO: Final = ("limits.keep_bodies_ms", "limits.linger_ms", "watchdog_s")
 DEFAULT: Final = "default"
 ENVIRONMENT: Final = "environment"
 FLAG: Final = "flag"
@@ -172,7 +172,7 @@ def _in_file(file: Path | None) -> Iterator[tuple[str, Any]]:
     if file is None:
         return
     try:
-        found = tomllib.loads(file.read_text("utf-8"))
+        found = tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise BadSetting(f"cannot read {file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -258,8 +258,7 @@ def _fields(held: object, kind: type[Struct], name: str) -> dict[str, Any]:
 
 def check(settings: Settings) -> None:
     """Raise BadSetting for values that make no sense."""
-    if not settings.dsn:
-        raise BadSetting("dsn is empty: give sqlite:///FILE, postgresql://… or amqp://…")
+    check_dsn(settings.dsn)
     for name, choices in (("log_level", LOG_LEVELS), ("log_format", LOG_FORMATS)):
         if getattr(settings, name) not in choices:
             given = getattr(settings, name)
@@ -268,13 +267,11 @@ def check(settings: Settings) -> None:
     _ = address(settings.hub_listen, "hub_listen")  # whether it can be read
     _check_hubs(settings)
     _check_network(settings)
-    _check_mail(settings.mail)
-    _check_proxies(settings.webhooks)
-    _check_redaction(settings.redact)
+    check_mail(settings.mail)
+    check_webhooks(settings.webhooks)
+    check_redaction(settings.redact)
     for name, number in _numbers(settings):
-        may_be_zero = name in MAY_BE_ZERO and number == 0
-        if not number > 0 and not may_be_zero:  # so that NaN is none
-            raise BadSetting(f"{name} = {number}: give a number above zero")
+        check_number(name, number)
     if not 0 <= seconds_of(settings.keep_bodies) <= CENTURY_S:
         raise BadSetting(
             f"keep_bodies = {settings.keep_bodies}: give seconds or a timedelta, 0 for none, at "
@@ -301,53 +298,7 @@ def _check_hubs(settings: Settings) -> None:
                 f"{name}: give at least {TOKEN_CHARACTERS_MIN} characters, chosen at random: "
                 "`openssl rand -base64 24` makes 32"
             )
-    servers = [hub.server for hub in settings.hubs]
-    if twice := {server for server in servers if servers.count(server) > 1}:
-        raise BadSetting(f"hubs: {min(twice)} is named twice")
-
-
-def _check_mail(mail: MailSettings) -> None:
-    try:
-        _ = mail.relay and read_relay(mail.relay)  # whether it can be read
-    except BadInput as error:
-        raise BadSetting(f"mail.relay: {error}") from None
-    if mail.public_url and not mail.public_url.startswith(("https://", "http://")):
-        raise BadSetting("mail.public_url: give the address of this server, as https://…")
-    if mail.bounce_domain:
-        try:
-            _ = normal_mail(f"b@{mail.bounce_domain}")  # whether it is a domain
-        except BadInput as error:
-            raise BadSetting(f"mail.bounce_domain: {error}") from None
-    if mail.bounces and not mail.bounce_domain:
-        raise BadSetting("mail.bounces: set mail.bounce_domain too, the domain of return paths")
-    for name, read in (("bounces", read_bounces), ("soft_bounces", read_soft_bounces)):
-        try:
-            _ = getattr(mail, name) and read(getattr(mail, name))  # whether it can be read
-        except BadInput as error:
-            raise BadSetting(f"mail.{name}: {error}") from None
-    for network in mail.allow:
-        try:
-            ip_network(network)
-        except ValueError:
-            raise BadSetting(
-                f"mail.allow: {network!r} is no network: give one as 10.0.0.0/8"
-            ) from None
-
-
-def _check_proxies(rules: WebhookRules) -> None:
-    try:
-        _ = read_proxies(rules.proxies)  # whether they can be read
-    except BadInput as error:
-        raise BadSetting(f"webhooks.proxies: {error}") from None
-    if not SOURCE.fullmatch(rules.source):
-        raise BadSetting("webhooks.source: give a URI reference, as https://example.com/orders")
-
-
-def _check_redaction(rules: tuple[str, ...]) -> None:
-    try:
-        _ = Redaction(rules)  # whether they can be read
-    except BadInput as error:
-        raise BadSetting(f"redact: {error}") from None
+    check_hubs(settings.hubs)
 
 
 def _check_network(settings: Settings) -> None:

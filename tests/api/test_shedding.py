@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from postroad.api.admission import IntakeAdmission
+from postroad.api.problems import problem
 from postroad.model.entities import Accepted, Draft
-from postroad.model.errors import Crowded, DiskFull, Overloaded, StoreUnavailable
+from postroad.model.errors import Crowded, DiskFull, NotOnRabbitMQ, Overloaded, StoreUnavailable
 from postroad.observe.metrics import Meter
 from tests.api.stand import Stand, kind
 
@@ -88,3 +89,39 @@ async def test_ready_says_what_is_wrong(stand: Stand, monkeypatch: pytest.Monkey
     broken = await stand.say("GET", "/readyz", token="")
     assert broken.json()["parts"]["store"] == "StoreUnavailable"
     assert b"hunter2" not in broken.content
+
+
+async def test_a_store_without_room_is_not_ready_until_it_has_some(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise DiskFull("no space left")
+
+    async def state() -> tuple[int, str]:
+        said = await stand.say("GET", "/readyz", token="")
+        return said.status, said.json()["parts"]["store"]
+
+    data = {"queue": "good", "body": 1}
+    for path, sent in (
+        ("/v1/messages", data),
+        ("/v1/messages:batch", b'{"queue":"good","body":1}'),
+    ):
+        with monkeypatch.context() as disk:
+            disk.setattr(stand.road.store, "accept", full)
+            disk.setattr(stand.road.store, "beat", full)
+            await stand.say("POST", path, sent)
+            assert await state() == (503, "DiskFull")
+            monkeypatch.setattr("postroad.api.admission.FULL_S", 0.0)
+            assert await state() == (503, "DiskFull")  # a write says so itself
+        assert await state() == (200, "ok")
+        monkeypatch.undo()
+
+
+async def test_on_rabbitmq_nobody_is_told_to_send_a_key() -> None:
+    admission = IntakeAdmission(Meter(), 10, 0.01, keyed=False)
+    with pytest.raises(Overloaded, match="may arrive twice, since a road on RabbitMQ takes no key"):
+        await admission.store("a", 1, asyncio.sleep(3600))
+
+
+def test_the_title_of_a_problem_spells_names_right() -> None:
+    assert problem(NotOnRabbitMQ("x")).title == "Not on RabbitMQ"

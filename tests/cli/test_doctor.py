@@ -35,7 +35,7 @@ def test_a_road_in_good_order(road: str) -> None:
     found = data("doctor")
     assert {each["part"] for each in found} == {
         "settings", "listen", "port", "SQLite", "disk", "store", "schema", "clock", "notifications",
-        "workers", "circuits", "dead set", "tokens",
+        "workers", "circuits", "dead set", "tokens", "keys",
     }  # fmt: skip
     assert {each["state"] for each in found} == {"ok"}
     assert "how to fix it" in postroad("doctor").stdout
@@ -225,3 +225,15 @@ def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
         "warn",
         True,
     )
+
+
+def test_looking_at_a_backup_changes_nothing(road: str, tmp_path: Path) -> None:
+    backup = tmp_path / "away" / "b.db"
+    backup.parent.mkdir()
+    assert postroad("store", "backup", str(backup), "--dsn", road).exit_code == 0
+    before = backup.read_bytes()
+    assert data("store", "restored", "--dsn", f"sqlite:///{backup}")["known"]
+    assert data("doctor", "--dsn", f"sqlite:///{backup}")
+    assert backup.read_bytes() == before
+    left = {each.name for each in backup.parent.iterdir()}
+    assert left <= {"b.db", "b.db.lock"}

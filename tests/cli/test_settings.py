@@ -91,6 +91,12 @@ BAD = {
     "hub_create_token": ("too short", "at least 24 characters"),
     "hubs": ("https://:secret@hub.example.com", "neither wss nor ws"),
     "tls_cert_file": ("cert.pem", "set both"),
+    "limits.history_ms": ("99999999999999999999", "give at most 3"),
+    "body_bytes_max": ("99999999999999999999999", "give at most 9007199254740992"),
+    "dsn": ("mysql://me:secret@db/x", "mysql is not understood: use sqlite:///FILE"),
+    "mail.sender": ("nonsense", "write ann@example.com"),
+    "webhooks.allow": ("10.0.0.0/8 127.0.0.0/8", "several with commas"),
+    "webhooks.deny": ("*", "is no network"),
 }
 
 
@@ -101,6 +107,41 @@ def test_a_bad_setting_is_named_and_says_what_to_do(name: str) -> None:
         load({name: value}, {}, None, BASE)
     assert name in str(raised.value)
     assert words in str(raised.value)
+
+
+def test_no_number_is_larger_than_every_part_can_bear() -> None:
+    for name, kind in names().items():
+        if kind in (int, float):
+            with pytest.raises(BadSetting, match=name):
+                load({name: "1" + "0" * 30}, {}, None, BASE)
+        if kind is float:
+            with pytest.raises(BadSetting, match=name):
+                load({name: "inf"}, {}, None, BASE)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", ["POSTROAD_KEYS", "POSTROAD_KEYS_FILE", "POSTROAD_WEBHOOKS_ALLOW"])
+def test_config_show_and_doctor_refuse_what_a_server_refuses(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "abc")
+    refused = postroad("up", "--listen", "127.0.0.1:0")
+    shown = postroad("config", "show")
+    assert (refused.exit_code, shown.exit_code) == (2, 2)
+    assert refused.stderr == shown.stderr
+    (found,) = [
+        each
+        for each in json.loads(postroad("doctor", "--json").stdout)
+        if each["part"] == "settings"
+    ]
+    assert found["state"] == "fail"
+    assert found["found"] in refused.stderr.replace("\n", " ")
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "postroad.toml"
+    file.write_bytes(b"\xef\xbb\xbfbody_bytes_max = 7\n")
+    assert load({}, {}, file, BASE).settings.body_bytes_max == 7
 
 
 SECRET = 5_318_008

@@ -271,7 +271,7 @@ def test_a_secret_moved_to_another_row_does_not_open(
                     await asyncio.sleep(0.02)
             road.stop()
             await running
-            assert tries[0].outcome == "unreachable"
+            assert tries[0].outcome == "quota"
             assert "moved" in tries[0].error
 
     asyncio.run(story())

@@ -6,10 +6,10 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from postroad import ClientTls, OAuthClient
-from postroad.config import SOURCE
 from postroad.model.egress import read_proxies, read_proxy
 from postroad.model.entities import Message
 from postroad.model.errors import BadInput, BadUrl
+from postroad.model.setting_checks import SOURCE
 from postroad.transports.webhook.client_tls import check_tls
 from postroad.transports.webhook.egress import check_name
 from postroad.transports.webhook.faults import Fault

@@ -19,7 +19,7 @@ from postroad.hub import client_connection
 from postroad.hub.access import new_box
 from postroad.hub.frames import MSGPACK
 from postroad.model.entities import Message
-from postroad.model.errors import BadInput, UnknownMailbox
+from postroad.model.errors import BadInput, BadSetting, UnknownMailbox
 from postroad.model.hubs import KnownHub
 from postroad.model.mailbox import HubLimits
 from postroad.transports.named_hubs import NamedHub, OwnHub
@@ -206,7 +206,9 @@ async def test_a_name_that_leads_to_a_private_address_is_not_connected_to(
 
 
 async def test_a_plain_connection_needs_an_address_that_is_named(tmp_path: Path) -> None:
-    plain = KnownHub("ws://hub.example.com:8601", TOKEN)
+    with pytest.raises(BadSetting, match="use wss://, or name the network"):
+        road_with(tmp_path, KnownHub("ws://hub.example.com:8601", TOKEN))
+    plain = KnownHub("ws://hub.example.com:8601", TOKEN, allow=("10.0.0.0/8",))
     async with road_with(tmp_path, plain, names=Names(["192.0.32.8"])) as road:
         said = await tried(road, "hub://hub.example.com:8601/box")
         assert "use wss://" in said

@@ -333,3 +333,44 @@ def test_files_that_others_could_read_are_made_private_and_that_is_said(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
     assert "others could read this file" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["k1", ""])
+def test_a_road_does_not_run_with_keys_that_open_none_of_its_secrets(
+    tmp_path: Path, name: str
+) -> None:
+    """Also when another key has the name of the lost one."""
+    path, keys = tmp_path / "road.db", tmp_path / "road.db.keys"
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+        right = keys.read_text()
+        keys.write_text(new_key(name or right.partition(":")[0], os.urandom))
+        async with road_at(path) as road:
+            with pytest.raises(BadKey, match=r"sealed with the key own1_.*give it back"):
+                await road.run(until_idle=True)
+        keys.write_text(right)
+        async with road_at(path) as road:
+            await road.run(until_idle=True)
+
+    asyncio.run(story())
+
+
+def test_a_secret_that_cannot_be_read_holds_its_queue_and_blames_no_server(tmp_path: Path) -> None:
+    path, other = tmp_path / "road.db", URL.replace("hook", "other")
+
+    async def story() -> None:
+        async with road_at(path) as road:
+            await road.webhooks.set(URL, secrets=[SECRET])
+            await road.webhooks.set(other, secrets=[SECRET])
+            file = road.connection()
+            file.execute("update webhook set sealed = zeroblob(60) where queue_id = 1")
+            receipt = await road.send(URL, 1)
+            await road.run(until_idle=True)
+            told = await road.explain(receipt.id)
+            assert "held: setup" in str(told)
+            assert "a sealed secret has an unknown form" in told.tries[0].error
+            assert "strikes=0" in str(await road.explain_queue(other))
+
+    asyncio.run(story())

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from postroad.model.errors import BadKey
 from postroad.model.keyring import KeyRing, new_key, read_keys
 from postroad.verbs.sealing import key_ring, require_keys
+from tests.cli.running import postroad
 
 OLD, NEW = ("k1", b"1" * 32), ("k2", b"2" * 32)
 
@@ -74,7 +75,7 @@ def test_a_bad_key_is_refused_and_not_shown(text: str) -> None:
     with pytest.raises(BadKey) as refused:
         read_keys(text)
     assert text not in str(refused.value) or len(text) < 5
-    with pytest.raises(BadKey, match="twice"):
+    with pytest.raises(BadKey, match="two keys are named k:"):
         read_keys("\n".join([new_key("k", os.urandom)] * 2))
 
 
@@ -97,3 +98,9 @@ def test_keys_come_from_the_environment_or_a_file(
     ring = key_ring(str(path))
     assert ring.first == "given"
     require_keys(ring)
+
+
+def test_each_new_key_has_a_name_of_its_own() -> None:
+    """So that it can be put before the old one."""
+    made = [postroad("keys", "new").stdout.strip() for _ in range(2)]
+    assert len(read_keys("\n".join(made))) == 2

@@ -13,6 +13,7 @@ from postroad.api.uploads import UploadRoom
 from postroad.app import Postroad
 from postroad.config import Settings, address
 from postroad.observe.metrics import CountedSample, Meter
+from postroad.ports.broker import HasBroker
 from postroad.ports.log import Log
 from postroad.verbs.waits import Waits
 
@@ -36,7 +37,9 @@ class Context:
         self.access = Access(road.tokens, road.store.clock, settings.origins, hosts)
         self.audit = AuditTrail(road.store, road.store.clock, log)
         self.meter = road.meter or Meter()
-        self.admission = IntakeAdmission(self.meter, settings.intake_max)
+        self.admission = IntakeAdmission(
+            self.meter, settings.intake_max, keyed=not isinstance(road.store, HasBroker)
+        )
         self.login_file = read_login_file(settings.login_file)
         self.unsubscribe_words = read_words(settings.unsubscribe_page)
         self.unsubscribe_tries = Tries(road.store.clock)

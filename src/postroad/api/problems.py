@@ -120,7 +120,7 @@ def problem(error: Exception) -> Problem:
     if status == 500:
         detail = "Something broke inside the server; its log says what."
         return Problem("urn:postroad:problem:internal", "Internal error", status, detail)
-    title = WORDS.sub(" ", type(error).__name__).capitalize()
+    title = WORDS.sub(" ", type(error).__name__).capitalize().replace("rabbit m q", "RabbitMQ")
     fields: tuple[FieldError, ...] = getattr(error, "fields", ())
     lines = getattr(error, "problems", ())  # of a file of recipients
     fields += tuple(FieldError(f"line {one.line}", one.reason) for one in lines)

@@ -24,6 +24,7 @@ from postroad.cli.road_checks import check_road
 from postroad.config import Settings, unknown
 from postroad.model.broker import BrokerFacts
 from postroad.model.errors import (
+    BadKey,
     ForeignWindow,
     PostroadError,
     RoadInUse,
@@ -37,10 +38,13 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.store import Store
 from postroad.remote.api_request import ApiRequest
 from postroad.stores.naming import file_of, shown
-from postroad.stores.opening import has_road, open_store
+from postroad.stores.opening import has_road, open_to_look
 from postroad.stores.rabbitmq.options import read_options
 from postroad.stores.sqlite.database import Database
 from postroad.stores.window_socket import is_open
+from postroad.verbs.campaign_service import campaign_store
+from postroad.verbs.own_keys import own_keys
+from postroad.verbs.sealing import check_keys, find_keys, key_ring
 
 CLOCK_MS: Final = 5_000
 BELL_S: Final = 5.0
@@ -55,6 +59,8 @@ def run_checks(call: Invocation) -> list[Finding]:
     ]
     try:
         settings = call.loaded().settings
+        if not call.server:
+            _ = find_keys(settings.keys_file)  # whether they can be read
     except PostroadError as error:
         mend = "correct it, see `postroad config show`"
         return [*found, Finding("settings", "fail", str(error), mend)]
@@ -121,7 +127,7 @@ def _ready(call: Invocation) -> list[Finding]:
 def _asked(call: Invocation) -> list[Finding]:
     """Ask the road itself, wherever it is."""
     try:
-        with call.connect() as road:
+        with call.connect(looks=True) as road:
             return check_road(road)
     except RequestRefused as refused:
         return [Finding("road", "warn", refused.problem.detail, "ask with a token of every tenant")]
@@ -146,7 +152,7 @@ def _clock(store_ms: int) -> Finding:
 
 
 async def _store(settings: Settings) -> list[Finding]:
-    store = open_store(settings.dsn, SystemClock())
+    store = open_to_look(settings.dsn, SystemClock())
     name = shown(settings.dsn)
     try:
         if not await has_road(settings.dsn):  # a look must not make one
@@ -168,9 +174,25 @@ async def _store(settings: Settings) -> list[Finding]:
         found = [Finding("store", "ok", f"{name}: {held}"), Finding("schema", "ok", "up to date")]
         if isinstance(store, HasBroker):
             found += check_broker(await store.broker_facts())
-        return [*found, *_file_clock(settings, store), await _bell(store)]
+        keys = await _keys(settings, store)
+        return [*found, keys, *_file_clock(settings, store), await _bell(store)]
     finally:
         await store.close()
+
+
+async def _keys(settings: Settings, store: Store) -> Finding:
+    """Check whether the keys of this machine open the stored secrets."""
+    try:
+        ring, own = key_ring(settings.keys_file), own_keys(settings.dsn)
+        ring.add(own.known() if own is not None else [])
+        if not ring and own is None:
+            mend = "give those of the road's servers: `postroad up` needs them"
+            return Finding("keys", "warn", "none are given here", mend)
+        await check_keys(store, campaign_store(store), ring)
+    except BadKey as error:
+        text, _, mend = str(error).partition(": ")
+        return Finding("keys", "fail", text, mend)
+    return Finding("keys", "ok", "they open the stored secrets")
 
 
 async def _broker(dsn: str) -> list[Finding]:

@@ -26,13 +26,14 @@ from postroad.ports.clock import SystemClock
 from postroad.ports.tls import trusting_tls
 from postroad.remote.api_request import ApiAnswer, ApiRequest, part
 from postroad.stores.naming import file_of, shown
-from postroad.stores.opening import has_road
+from postroad.stores.opening import has_road, open_to_look
 from postroad.stores.window_socket import connect, is_open, user_of
 
 if TYPE_CHECKING:
     from postroad.api.audit import AuditTrail
     from postroad.app import Postroad
     from postroad.campaigns.importing import Progress
+    from postroad.ports.store import Store
 
 TIMEOUT_S: Final = 60.0
 STARTING_S: Final = 5.0
@@ -66,6 +67,9 @@ def exit_code(status: int) -> int:
 class RoadClient:
     """A client of the road, open inside `with`."""
 
+    looks = False
+    """Whether it only reads: then a road's file that it opens itself stays as it is."""
+
     def __init__(
         self, settings: Settings, server: str, token: str, tenant: str, ca_file: str = ""
     ) -> None:
@@ -74,6 +78,7 @@ class RoadClient:
         self._server, self._token = server.rstrip("/"), token
         self._runner: asyncio.Runner | None = None
         self._road: Postroad | None = None
+        self._looked_at: Store | None = None
         self._dial: Dial = partial(_dialled, self._server, ca_file)
         self._ask: Callable[[ApiRequest], ApiAnswer] = self._over_http
         self._app: ASGI | None = None
@@ -92,6 +97,8 @@ class RoadClient:
         if self._runner is not None:
             if self._road is not None:
                 self._runner.run(self._road.__aexit__(None, None, None))
+            if self._looked_at is not None:
+                self._runner.run(self._looked_at.close())
             self._runner.close()
 
     def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
@@ -215,6 +222,7 @@ class RoadClient:
         from postroad.api.app import Application  # engine and web framework take a second to load
         from postroad.api.context import Context
         from postroad.app import Postroad
+        from postroad.verbs.parts import Parts
 
         settings = structs.replace(self._settings, log_level="warning", window=False)
         runner = self._runner = self._runner or asyncio.Runner()
@@ -223,7 +231,11 @@ class RoadClient:
             raise BadInput(
                 f"there is no road at {name}: start one with `postroad up`, or name one with --dsn"
             )
-        road = Postroad(settings.dsn, settings=settings)
+        store = open_to_look(settings.dsn, SystemClock()) if self.looks else None
+        if store is not None:
+            runner.run(store.open())
+            self._looked_at = store
+        road = Postroad(settings.dsn, settings=settings, parts=Parts(store=store))
         _ = runner.run(road.__aenter__())  # it answers itself
         self._road = road
         context = Context(road, settings, road.log)

@@ -115,13 +115,16 @@ class Invocation(SettingsInvocation):
         """The server that is named to be asked; "" is none."""
         return self._options["server"] or os.environ.get("POSTROAD_SERVER", "")
 
-    def connect(self) -> RoadClient:
-        """A client of the road that the options name, to be used in a `with` block."""
+    def connect(self, *, looks: bool = False) -> RoadClient:
+        """A client of the road that the options name, to be used in a `with` block. One that only
+        looks changes no file."""
         server, token = self.server, ""
         if server:
             token = _token(self._options["token_file"])
         ca_file = str(self._options["ca_file"] or os.environ.get("POSTROAD_CA_FILE", ""))
-        return RoadClient(self.loaded().settings, server, token, self.tenant, ca_file)
+        road = RoadClient(self.loaded().settings, server, token, self.tenant, ca_file)
+        road.looks = looks
+        return road
 
     def ask(self, method: str, path: str, query: Query = None, data: object = None) -> Any:
         """Make one request to the road, and return the answer's data."""

@@ -17,11 +17,12 @@ def add(app: Group) -> None:
 
 def new(
     call: LocalInvocation,
-    name: Annotated[str, Argument(help="A name that no other key has.")] = "k1",
+    name: Annotated[str, Argument(help="A name that no other key has; else a random one.")] = "",
 ) -> None:
     """Make a key. Put it first in POSTROAD_KEYS, or in the file that POSTROAD_KEYS_FILE names."""
     from postroad.model.keyring import new_key  # with the whole of cryptography
 
+    name = name or f"k_{secret_bytes(4).hex()}"
     if not name.isidentifier():
         raise BadInput(f"{name!r}: give a name of letters, digits and _")
     key = new_key(name, secret_bytes)

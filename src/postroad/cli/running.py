@@ -39,7 +39,7 @@ from postroad.stores.naming import make_folder, shown
 from postroad.stores.rabbitmq.options import read_options
 from postroad.transports.named_hubs import OwnHub
 from postroad.verbs.restoring import check_released
-from postroad.verbs.sealing import require_keys
+from postroad.verbs.sealing import check_keys, require_keys
 from postroad.version import VERSION
 
 ANY_PORT: Final = "127.0.0.1:0"
@@ -188,6 +188,7 @@ async def _until_stopped(
     async with server.road as road:  # first: whose road is in use has its port taken as well
         if role.delivers or role.hub:
             _ = await check_released(road.store)  # its run tells of a backup
+        await check_keys(road.store, road.campaign_service.store, road.keys)
         _ = server.bind()  # the server keeps it
         quiet = above is not None and above.number > 0
         said = SafeConsole(StringIO()) if quiet else out()

@@ -26,6 +26,9 @@ def show(
     for name, hint in unknown(os.environ).items():
         err().print(f"{name} is not a setting: {hint}")
     loaded = call.loaded()
+    from postroad.verbs.sealing import find_keys  # with the whole of cryptography
+
+    _ = find_keys(loaded.settings.keys_file)  # whether a server could read them
     values = {name: value_of(loaded.settings, name) for name in names()}
     if call.json:
         told = {name: {"value": values[name], "source": loaded.sources[name]} for name in values}

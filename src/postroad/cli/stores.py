@@ -22,7 +22,7 @@ from postroad.model.restoring import RestoredReport
 from postroad.ports.clock import SystemClock
 from postroad.ports.restoring import Restorable
 from postroad.stores.naming import file_of, make_folder, shown
-from postroad.stores.opening import has_road, open_store
+from postroad.stores.opening import has_road, open_store, open_to_look
 from postroad.stores.opening import migrate as migrate_store
 from postroad.verbs.restoring import RestoredRoad
 
@@ -134,7 +134,7 @@ def release(call: SettingsInvocation) -> None:
 
 
 async def _report(dsn: str, limit: int, reason: str | None) -> RestoredReport:
-    async with _restorable(dsn) as road:
+    async with _restorable(dsn, looks=reason is None) as road:
         if reason is not None:
             await road.hold(reason)
         return await road.report(limit)
@@ -146,7 +146,7 @@ async def _release(dsn: str) -> bool:
 
 
 @asynccontextmanager
-async def _restorable(dsn: str) -> AsyncIterator[RestoredRoad]:
+async def _restorable(dsn: str, *, looks: bool = False) -> AsyncIterator[RestoredRoad]:
     """The store that a road's messages are in, opened; on SQLite nobody else has it then."""
     if dsn.startswith(("amqp://", "amqps://")):
         raise BadInput(
@@ -155,7 +155,7 @@ async def _restorable(dsn: str) -> AsyncIterator[RestoredRoad]:
         )
     if not await has_road(dsn):
         raise BadInput(f"there is no road at {shown(dsn).removeprefix('sqlite:///')}")
-    store = open_store(dsn, SystemClock())
+    store = (open_to_look if looks else open_store)(dsn, SystemClock())
     if not isinstance(store, Restorable):  # pragma: no cover - both are
         raise BadInput("this store cannot be restored")
     await store.open()

@@ -187,7 +187,7 @@ class TooManyTries(PostroadError):
 
 class Overloaded(PostroadError):
     """The server cannot store more in time: what was sent may not be stored. Send it again after a
-    while, with the same key."""
+    while, with the same key if it has one."""
 
 
 class Crowded(Overloaded):
@@ -324,7 +324,7 @@ class TopologyDiffers(StoreError):
 
 class BrokerLost(StoreUnavailable):
     """The connection to the broker, or a channel of it, is gone: what was under way may have been
-    done, or not. Send it again with the same key."""
+    done, or not. Send it again; it may arrive twice."""
 
 
 class BrokerForgot(StoreUnavailable):

@@ -117,9 +117,12 @@ def read_keys(text: str) -> list[tuple[str, bytes]]:
             key = b64decode(encoded, validate=True)
         except ValueError:
             key = b""
-        if not (mark and name.isidentifier() and len(key) == KEY_BYTES) or name in keys:
+        if not (mark and name.isidentifier() and len(key) == KEY_BYTES):
+            raise BadKey("a key is not NAME:BASE64 of 32 bytes: see `postroad keys new`")
+        if name in keys:
             raise BadKey(
-                "a key is not NAME:BASE64 of 32 bytes, or named twice: see `postroad keys new`"
+                f"two keys are named {name}: make the new one again with a name of its own, as "
+                "`postroad keys new` gives it; a key that is in use keeps its name"
             )
         keys[name] = key
     return list(keys.items())

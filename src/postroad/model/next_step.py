@@ -288,14 +288,14 @@ def overdue(
     """Say what a message waits for that is due, and that nothing known to the store holds."""
     owner = lane.owner if lane else None
     if owner is None:
-        why = f"{what} is due, and no worker serves {the_lane} now: is one running that can?"
+        why = f"{what} is due, and no worker serves {the_lane} now: start one that can"
         return NextStep(NextKind.attempt, why, now_ms)
     free_at_ms, heard = owner.heard_at_ms + LEASE_MS, moment(owner.heard_at_ms)
     name = f"process {owner.pid} on {owner.host}"
     if free_at_ms <= now_ms:
         why = (
             f"{the_lane} was served by {name}, which was last heard from at {heard}: the next "
-            "worker takes it over; is one running?"
+            "worker takes it over, once one runs"
         )
     elif now_ms - owner.heard_at_ms > SILENT_MS:
         why = (

@@ -30,6 +30,16 @@ def open_store(dsn: str, clock: Clock, log: Log | None = None) -> Store:
     raise BadDsn(f"{told} is not understood: use sqlite:///FILE, postgresql://… or amqp://…")
 
 
+def open_to_look(dsn: str, clock: Clock) -> Store:
+    """Make the store of a DSN for somebody who only reads: a SQLite file is not changed. It is not
+    opened yet."""
+    if not dsn.startswith("sqlite:///"):
+        return open_store(dsn, clock)
+    from postroad.stores.sqlite.looking import LookingStore
+
+    return LookingStore(_file(dsn), clock)
+
+
 def _on_broker(dsn: str, clock: Clock, log: Log | None) -> Store:
     with Needing("a road on RabbitMQ", "rabbitmq"):
         from postroad.stores.rabbitmq.base import StateStore

@@ -10,7 +10,7 @@ from postroad.model.credential import BadCredential, OpenCredential
 from postroad.model.entities import Draft, LaneKey, Message, Policy, Queue, QueueSpec
 from postroad.model.errors import BadInput, BadKey, PostroadError, StoreError
 from postroad.model.foreign import error_text
-from postroad.model.outcome import Outcome, ProviderAnswer, refused, unknown, unreachable
+from postroad.model.outcome import Outcome, ProviderAnswer, held, refused, unknown, unreachable
 from postroad.model.recipients import lane_of, queue_name, read_queue_name, recipient_in
 from postroad.model.redaction import Redaction
 from postroad.ports.channel import Channel, ChecksRecipient, HasSites
@@ -199,7 +199,9 @@ class ChannelSession:
 def _not_sent(error: PostroadError) -> Outcome:
     """Make the outcome of a try without a session: nothing was sent."""
     why = error_text(error)
-    if isinstance(error, BadKey | StoreError):
+    if isinstance(error, BadKey):
+        return held(f"the credential cannot be read: {why}")
+    if isinstance(error, StoreError):
         return unreachable(f"the credential cannot be read: {why}")
     if isinstance(error, BadInput):
         return refused(why, ProviderAnswer(sub_type="credential"))

@@ -37,6 +37,7 @@ from postroad.verbs.registering import Registry
 from postroad.verbs.replays import spawn_replays
 from postroad.verbs.restoring import run_restored
 from postroad.verbs.scheduler import Scheduler, TickDrafts
+from postroad.verbs.sealing import check_keys
 from postroad.verbs.sending import Sending
 from postroad.verbs.signals import SignalTrap
 
@@ -99,6 +100,7 @@ class RoadRun:
         self._ended = ended
         try:
             await run_restored(self._road.store, self._road.log)
+            await check_keys(self._road.store, self._road.campaign_service.store, self._road.keys)
             async with self._road.registry.providers.opened():
                 await self._deliver(until_idle=until_idle)
         finally:

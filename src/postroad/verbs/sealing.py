@@ -11,14 +11,19 @@ from msgspec.structs import replace
 
 from postroad.model.errors import BadKey
 from postroad.model.ids import to_text
-from postroad.model.keyring import KeyRing, read_keys
+from postroad.model.keyring import UNSEALED, KeyRing, read_keys
 from postroad.model.private_headers import resealed
+from postroad.ports.campaigns import Credentials
 from postroad.ports.entropy import secret_bytes
 from postroad.ports.log import Log
 from postroad.ports.private_headers import HeaderRow, HeaderStore, Kept
+from postroad.ports.webhooks import HookStore
+from postroad.transports.webhook.endpoints import place
 from postroad.verbs.own_keys import OwnKeys
 
 PAGE: Final = 1_000
+SAMPLE: Final = 100
+"""How many secrets of each kind a start tries to open: they take it 5 ms."""
 KEPT: Final[tuple[Kept, ...]] = ("message", "dead", "kept_body", "batch_held")
 
 
@@ -153,3 +158,35 @@ def require_keys(ring: KeyRing) -> None:
             "a server needs a key for secrets at rest: make one with `postroad keys new`, and give "
             "it as POSTROAD_KEYS or in the file that POSTROAD_KEYS_FILE names"
         )
+
+
+async def check_keys(hooks: HookStore, credentials: Credentials, ring: KeyRing) -> None:
+    """Raise BadKey if the keys are not those that the stored secrets are sealed with: whoever
+    delivers with others cannot sign or authorize anything. A single secret that was changed is no
+    sign of that."""
+    opens: dict[str, bool] = {}
+    for under in {ring.first, UNSEALED}:  # those of old keys, and any
+        samples = [
+            (row.key, row.sealed, place(row.queue, row.tenant))
+            for row in await hooks.hooks_not_under(under, 0, SAMPLE)
+        ]
+        found = await credentials.not_under(under, 0, SAMPLE)
+        samples += [(one.key, one.sealed, one.place) for one in found]
+        for key, value, at in samples:
+            if key != UNSEALED and not opens.get(key):
+                opens[key] = _opens(ring, key, value, at)
+    if lost := sorted(key for key, opened in opens.items() if not opened):
+        raise BadKey(
+            f"stored secrets are sealed with the key {lost[0]}, and no key of this process opens "
+            "them: give it back in POSTROAD_KEYS, in the file that POSTROAD_KEYS_FILE names, or in "
+            "the .keys file beside a road on SQLite. If it is lost, stop the road and delete what "
+            "it sealed: webhooks, endpoints or credentials; then set them again"
+        )
+
+
+def _opens(ring: KeyRing, key: str, sealed: bytes, at: str) -> bool:
+    try:
+        _ = ring.open(key, sealed, at)  # only whether it opens
+    except BadKey:
+        return False
+    return True

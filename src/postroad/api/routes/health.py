@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from postroad.api.request import Request, Response
 from postroad.api.routing import fetch
-from postroad.model.errors import PostroadError
+from postroad.model.errors import DiskFull, PostroadError
 
 READY_S: Final = 2.0
 
@@ -37,10 +37,15 @@ async def readyz(request: Request) -> Response[Health]:
 
 
 async def _store(request: Request) -> str:
-    store = request.road.store
+    store, admission = request.road.store, request.context.admission
+    if admission.just_full:
+        return DiskFull.__name__
     try:
         async with asyncio.timeout(READY_S):
             _ = await store.token_find("")  # only that the store answers
+            if admission.full_s is not None:
+                _ = await store.beat(request.road.owner)  # that it has room again
+                admission.full_s = None
     except TimeoutError:
         return f"no answer within {READY_S:g} s"
     except PostroadError as error:

@@ -34,7 +34,7 @@ class Backup(Struct, frozen=True):
 
 def back_up(road: Path, target: Path, now_ms: int, told: Told) -> Backup:
     """Copy a road, and verify the copy; only then it gets its name. A process that is killed
-    meanwhile leaves a file `NAME.….part`, which is of no use."""
+    meanwhile leaves files `NAME.….part` and `.part-journal`, which are of no use."""
     if not road.exists():
         raise BadInput(f"there is no road at {road}")
     if target.exists():

@@ -74,7 +74,8 @@ class Database:
     def _prepare(self, *, readonly: bool) -> None:
         db = self.connection
         db.set_busy_timeout(PATIENCE_MS)
-        db.execute("pragma journal_mode = wal")
+        if not readonly:  # the writer was there first; a look must not change the file
+            db.execute("pragma journal_mode = wal")
         db.execute("pragma synchronous = full")
         # The writer checkpoints by itself, and it alone: two checkpointers are what SQLite's
         # WAL-reset bug needed.

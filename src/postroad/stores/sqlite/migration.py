@@ -37,6 +37,19 @@ def migrate(db: Database) -> int:
         return len(steps)
 
 
+def check(db: Database) -> None:
+    """Refuse a road whose tables are not those of this release; nothing is changed."""
+    with named_errors(db.path):
+        found = db.pragma("user_version")
+        _check_version(db.path, found)
+        if found != VERSION:
+            raise SchemaTooOld(
+                f"{db.path} has schema {found}, and this Postroad {VERSION}: run "
+                "`postroad migrate`, on a copy if this is a backup that is to stay as it is"
+            )
+        _check_tables(db)
+
+
 def _check_version(path: Path, found: int) -> None:
     if found > VERSION:
         raise SchemaTooNew(

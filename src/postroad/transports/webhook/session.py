@@ -305,7 +305,9 @@ def _fault(fault: Fault, pool: AddressPool, shown: bytes = b"") -> Outcome:
 
 def _not_sent(error: PostroadError) -> Outcome:
     """Make the outcome of a try that made no call."""
-    if isinstance(error, BadKey | StoreError):
+    if isinstance(error, BadKey):
+        return held(f"this webhook's settings cannot be read: {error}")
+    if isinstance(error, StoreError):
         return unreachable(f"this webhook's settings cannot be read: {error}")
     if isinstance(error, NoToken | ExpiredCertificate):
         fault = "token" if isinstance(error, NoToken) else "certificate"
