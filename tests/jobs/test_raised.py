@@ -154,7 +154,6 @@ def test_a_cancellation_of_a_try_that_ended_does_not_meet_the_next_one(
     road: Postroad, within: Within
 ) -> None:
     """The same task tries the messages that come after it."""
-
     calls = list[str]()
 
     @road.handler("mixed")

@@ -89,9 +89,8 @@ class ProcessSupervisor:
                 if code not in STOPPED_CODES:
                     self._code = self._code or abs(code)
                 break
-            if not self._first_works.is_set():  # nothing ever worked, and what is wrong is said
-                self._code = code if code > 0 else 1
-                self._stopping.set()
+            if not self._first_works.is_set() and code >= 0:  # nothing ever worked
+                self._fail(code)
                 break
             if self._clock.steady_s() - begun_s >= STEADY_S:
                 wait_s = FIRST_WAIT_S
@@ -99,6 +98,14 @@ class ProcessSupervisor:
             await self._rest(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         works.set()
+
+    def _fail(self, code: int) -> None:
+        """End with the first process, which has said what is wrong. One that a signal has killed
+        could say nothing, and is started again."""
+        if code == 0:
+            self._log.error("the first process ended before it worked, and said no reason")
+        self._code = code or 1
+        self._stopping.set()
 
     async def _run(self, number: int, works: asyncio.Event) -> int:
         """Run a process once; answers its exit code."""

@@ -108,20 +108,14 @@ class DeliveryAttempt:
                 outcome = await self._prepare()
             if self._session is not None:
                 outcome = await self._session.send(self._queue, self._sent)
-        except asyncio.CancelledError:
-            stopped = deps.deadlines.was_stopped(task)
-            if deps.deadlines.end(task):
-                return await self._stopped() if stopped else self._overdue()
-            if deps.deadlines.is_ending():
-                await self._interrupted()
-                raise
-            return await self._cancelled(task)
+        except asyncio.CancelledError as error:
+            return await self._cut_short(task, error)
         except Shortage as error:
             outcome = deps.backoff.failed(self._worker, error)
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is an outcome
             outcome = self._raised(error)
-        if deps.deadlines.end(task):  # cut in the last moment: it has ended all the same
-            outcome = self._unless_stopped(outcome)
+        # Cut in the last moment: it has ended all the same.
+        outcome = self._unless_stopped(outcome) if deps.deadlines.end(task) else outcome
         if task.cancelling():
             await self._forget_cancels(task)
         return outcome
@@ -212,6 +206,19 @@ class DeliveryAttempt:
             return outcome
         stopped = self._worker.open_messages.on_last_try(self._message.id)
         return later(STOPPED, after_ms=0) if stopped else outcome
+
+    async def _cut_short(
+        self, task: "asyncio.Task[None]", error: asyncio.CancelledError
+    ) -> Outcome | None:
+        """Return the outcome of a send whose task was cancelled, by whoever did it."""
+        deadlines = self._deps.deadlines
+        stopped = deadlines.was_stopped(task)
+        if deadlines.end(task):
+            return await self._stopped() if stopped else self._overdue()
+        if deadlines.is_ending():
+            await self._interrupted()
+            raise error
+        return await self._cancelled(task)
 
     async def _stopped(self) -> Outcome | None:
         """Return the outcome of a send whose message was cancelled meanwhile: it spends no level,
