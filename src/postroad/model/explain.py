@@ -137,7 +137,7 @@ class LaneExplanation(Struct, frozen=True):
 
 
 def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Explanation:
-    """Explain a message. `sending`: an engine of this process has a try of it under way."""
+    """Explain a message. `sending`: a try of it is under way."""
     holds = blocks_on_message(facts, now_ms)
     because = "" if sending else _because(facts, now_ms)
     state = _state(facts, because, sending=sending)

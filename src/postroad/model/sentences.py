@@ -120,7 +120,7 @@ def _next(coming: NextStep, now_ms: int) -> str:
         case NextKind.expire:
             return f"It expires{when or ' now'}: {coming.why}."
         case NextKind.answer:
-            return "A try is under way, and its answer decides."
+            return f"{coming.why[0].upper()}{coming.why[1:]}; its answer decides."
         case NextKind.held | NextKind.nothing:
             return f"Nothing will happen by itself: {coming.why}."
 
