@@ -226,6 +226,9 @@ def test_headers_are_not_for_texts_and_ours_are_for_nobody_else(
             with pytest.raises(BadCredential, match="no credential is named"):
                 await road.send("sms:+6591234567", HELLO)
             await road.credentials.put("sms", provider.spec(), TOKEN)
+            for name in ("postroad-again-of", "Postroad-Again-Of", "Postroad-To"):
+                with pytest.raises(BadInput, match="is ours"):
+                    await road.send("sms:+6591234567", HELLO, headers={name: "x"})
             with pytest.raises(BadInput, match="sms has no header 'x-a'"):
                 await road.send("sms:+6591234567", HELLO, headers={"x-a": "1"})
             with pytest.raises(BadInput, match="'postroad-to' is ours"):

@@ -211,6 +211,9 @@ def test_messages_that_nobody_serves_circuits_and_deaths_are_told() -> None:
     assert (circuits.state, "shop.example (connection refused)" in circuits.found) == ("warn", True)
     many = road_checks.check_circuits(lanes * 5, stats | {"open_circuits": 900})
     assert many.found.endswith("and 897 more")
+    bounded = road_checks.check_circuits(lanes * 5, stats | {"open_circuits": 900}, 900)
+    assert bounded.found.startswith("900 or more open: ")
+    assert bounded.found.endswith(") and more")
     assert road_checks.check_dead(stats, 5, more=False).state == "ok"
     dead = {"dead": {"exhausted": COUNTED_MAX, "rejected": 5}}
     bounded = road_checks.check_dead(stats | dead, 5, more=False, most=COUNTED_MAX)

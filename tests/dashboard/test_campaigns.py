@@ -56,6 +56,13 @@ async def test_a_campaign_is_started_stopped_and_resumed(
     assert b"No campaigns yet" in (await stand.get("/campaigns")).content
 
 
+async def is_no_number(stand: PageStand, path: str, **fields: str) -> None:
+    """A form is refused for one of its numbers."""
+    answer = (await stand.post(path, {"postroad-fetch": "1"}, **fields)).json()
+    assert answer["bad"]
+    assert "is no whole number" in answer["notice"]
+
+
 async def test_uncertain_recipients_are_shown_and_settled_and_results_exported(
     stand: PageStand, provider: Provider, tmp_path: Path
 ) -> None:
@@ -69,6 +76,8 @@ async def test_uncertain_recipients_are_shown_and_settled_and_results_exported(
         assert b"2 uncertain recipients" in page
         assert b"or the server ended before it knew" in page
         assert page.count(b"It was not") == 2
+        for wrong in ("five", "9" * 5_000):  # not all of them instead
+            await is_no_number(stand, "/campaigns/settle", name="c", state="sent", row=wrong)
         said = await act(stand, "/campaigns/settle", name="c", state="sent", row="5")
         assert "1 recipient settled as sent" in said
         assert "1 recipient settled" in await act(stand, "/campaigns/lookup", name="c")
@@ -111,6 +120,7 @@ async def test_a_draft_is_made_given_recipients_previewed_tried_and_estimated(
     assert "no price set" in await act(stand, "/campaigns/estimate", name="new")
     said = await act(stand, "/campaigns/test", name="new", to="+6591234567", row="2")
     assert "was sent" in said
+    await is_no_number(stand, "/campaigns/test", name="new", to="+6591234567", row="9" * 5_000)
     frame = await stand.get("/campaigns/html?name=new&row=1")
     assert frame.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
     assert "script-src" not in frame.headers["content-security-policy"]

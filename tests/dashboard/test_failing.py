@@ -63,6 +63,17 @@ async def test_a_tenant_that_does_not_exist_is_not_shown(stand: PageStand) -> No
     assert (await stand.post("/tenant", tenant="acme")).status == 303
 
 
+async def test_who_chose_a_tenant_sees_it_alone_although_others_see_all(stand: PageStand) -> None:
+    """`default` is also the tenant of those who chose none: their pages must not be shared."""
+    await stand.road.tokens.make("of the shop", tenant="acme")
+    await stand.login(tenant="*")
+    assert b"of the shop" in (await stand.get("/access")).content
+    stand.cookies["postroad_tenant_8600"] = "default"
+    assert b"of the shop" not in (await stand.get("/access")).content
+    del stand.cookies["postroad_tenant_8600"]
+    assert b"of the shop" in (await stand.get("/access")).content
+
+
 def test_what_was_put_off_has_not_failed() -> None:
     tries = {"delivered": 1, "later": 2, "unreachable": 3, "failed": 4, "rejected": 5}
     assert parts_of(tries) == (1, 5, 9)

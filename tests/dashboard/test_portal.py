@@ -103,6 +103,15 @@ async def test_a_token_is_of_its_own_link_and_of_no_other_page(stand: PageStand)
     assert (await stand.get("/queues")).status == 403  # the operator's pages have others
 
 
+async def test_what_is_not_there_is_told_and_no_fault(stand: PageStand) -> None:
+    visitor = await visit(stand)
+    headers = {"authorization": f"Bearer {visitor.token}"}
+    for path in ("", "/do", "/do/nothing", "/do/again/1", "/pages"):
+        assert (await stand.post(visitor.base + path, headers)).status == 404, path
+    for path in ("/pages", "/pages/nothing", "/pages/types/1", "/nothing"):
+        assert (await stand.get(visitor.base + path, headers)).status == 404, path
+
+
 async def test_only_what_the_link_allows_can_be_done(stand: PageStand) -> None:
     made = await stand.road.endpoints.create(URL, tenant="acme")
     visitor = await visit(stand, "acme", allow=[])
@@ -213,6 +222,33 @@ async def test_messages_tries_and_sending_again(stand: PageStand) -> None:
     assert told["said"] == "Messages that are sent again: 1."
     blind = await visit(stand, allow=["send_again"])
     assert "alert(1)" not in (await blind.page(f"messages/{sent.messages[0]}")).content.decode()
+
+
+async def test_messages_that_are_no_webhooks_of_theirs_are_nothing_of_customers(
+    stand: PageStand,
+) -> None:
+    """A tenant has jobs and mails as well: with no page and no request are they seen or sent."""
+    job = (await stand.road.send("bad", {"card": "4111"}, tenant="acme")).id
+    endpoint = await stand.road.endpoints.create(URL, tenant="acme")
+    await stand.road.send(f"endpoint:{endpoint.id}", 1, tenant="acme")
+    await stand.road.run(until_idle=True)
+    visitor = await visit(stand)
+    for path in (f"messages/{job}", "messages?endpoint=bad", "messages?endpoint=*"):
+        assert (await visitor.page(path)).status in (403, 404), path
+    assert (await visitor.do("again", id=job))["bad"]
+    for part in ("", "/attempts", "/body"):
+        assert (await visitor.say("GET", f"/v1/messages/{job}{part}")).status == 404, part
+    for name, text in (("queue", "bad"), ("queue", "*"), ("queue", "end*"), ("prefix", "b")):
+        listed = await visitor.say("GET", "/v1/messages", query={name: text})
+        assert listed.status == 403, text
+    again = "/v1/messages:send-again"
+    assert (await visitor.say("POST", again, {"ids": [job]})).status == 404
+    for meant in ({"queue": "bad"}, {"state": "dead"}, {"count": 9}, {"prefix": "endpoint:"}):
+        assert (await visitor.say("POST", again, meant)).status == 403, meant
+    for query in ({}, {"queue": "endpoint:*"}, {"prefix": "endpoint:"}):
+        (one,) = (await visitor.say("GET", "/v1/messages", query=query)).json()["messages"]
+        assert one["queue"] == f"endpoint:{endpoint.id}", query
+    assert len((await stand.road.messages.list(tenant="acme")).messages) == 2
 
 
 async def test_what_was_not_kept_is_told_to_customers(stand: PageStand) -> None:

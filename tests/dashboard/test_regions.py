@@ -18,8 +18,18 @@ NOTHING = cast("Any", None)
 VIEW = PageView(NOTHING, NOTHING, NOTHING, WHO, "/", {})
 
 
-@pytest.mark.parametrize(("refused", "kept_s"), [("", REST_MAX_S), ("not now", FRESH_S)])
-async def test_a_slow_region_is_not_kept_for_long(refused: str, kept_s: float) -> None:
+@pytest.mark.parametrize(
+    ("refused", "fresh_s", "kept_s"),
+    [
+        ("", FRESH_S, REST_MAX_S),
+        ("", 30.0, 30.0),
+        ("not now", FRESH_S, FRESH_S),
+        ("not now", 30.0, FRESH_S),
+    ],
+)
+async def test_a_slow_region_is_not_kept_for_long(
+    refused: str, fresh_s: float, kept_s: float
+) -> None:
     clock, loads = ManualClock(), []
 
     async def load(_: PageView) -> dict[str, Any]:
@@ -29,7 +39,7 @@ async def test_a_slow_region_is_not_kept_for_long(refused: str, kept_s: float) -
             raise refusal(refused)
         return {"jobs": []}
 
-    region, regions = Region("jobs", load), Regions(clock, Keeper(clock))
+    region, regions = Region("jobs", load, fresh_s=fresh_s), Regions(clock, Keeper(clock))
     page = WebPage("dead", "/dead", "Dead set", (region,))
     for seconds, count in ((0.0, 1), (kept_s - 0.1, 1), (0.1, 2)):
         clock.advance(seconds)

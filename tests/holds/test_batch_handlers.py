@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from postroad import Message, Postroad, Reject, RetryLater, Some
 from postroad.errors import BadInput
@@ -114,6 +115,67 @@ def test_the_wait_for_more_is_by_the_clock_that_is_given() -> None:
         assert calls == [1]
 
     asyncio.run(story())
+
+
+def test_a_call_that_is_stopped_before_it_began_gives_its_answers() -> None:
+    """Its messages waited for their timeout, and had failed then."""
+
+    async def story() -> None:
+        gatherer = Gatherer(_nothing, 1, 20, SystemClock())
+        message: Job = Message(MESSAGE, plain, print, print)
+        trying = asyncio.create_task(gatherer.handle(message))
+        # Between the start of the call and its first line.
+        _ = asyncio.get_running_loop().call_soon(gatherer.stop, message.id)
+        async with asyncio.timeout(60):
+            with pytest.raises(RuntimeError, match="was ended"):
+                await trying
+
+    asyncio.run(story())
+
+
+def test_a_call_of_which_one_was_cut_and_the_other_is_cancelled_is_ended() -> None:
+    async def story() -> None:
+        begun = asyncio.Event()
+
+        async def index(_messages: list[Job]) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        gatherer = Gatherer(index, 2, 20, SystemClock())
+        jobs: list[Job] = [
+            Message(replace(MESSAGE, id=number), plain, print, print) for number in (1, 2)
+        ]
+        cut, cancelled = [asyncio.create_task(gatherer.handle(job)) for job in jobs]
+        async with asyncio.timeout(60):
+            _ = await begun.wait()
+            _ = cut.cancel()  # at its deadline
+            _ = await asyncio.wait([cut])
+            assert not gatherer.stop(jobs[1].id)
+            with pytest.raises(RuntimeError, match="was ended"):
+                await cancelled
+
+    asyncio.run(story())
+
+
+def test_the_wait_for_more_begins_again_in_another_loop() -> None:
+    """A road that was closed while one waited, and is opened again."""
+    gatherer = Gatherer(_nothing, 2, 0.2, SystemClock())
+    message: Job = Message(MESSAGE, plain, print, print)
+
+    async def close() -> None:
+        trying = asyncio.create_task(gatherer.handle(message))
+        await asyncio.sleep(0)
+        _ = trying.cancel()
+
+    async def open_again() -> None:
+        async with asyncio.timeout(60):
+            await gatherer.handle(message)
+
+    asyncio.run(close())
+    asyncio.run(open_again())
+
+
+async def _nothing(_messages: list[Job]) -> None: ...
 
 
 def test_bad_options_are_named(dsn: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from postroad import Message, Postroad
+from postroad import Batch, Message, Postroad
 from postroad.verbs import ending
 from tests.jobs.conftest import Within
 from tests.jobs.stopping import until
@@ -45,6 +45,32 @@ def test_what_expires_or_is_replaced_is_rung_for(
             soon = datetime.now(UTC) + timedelta(seconds=3)
             waiting = await waited((await road.send("plain", 3, expires_at=soon)).id)
             assert (await waiting).reason == "expired"
+
+    within(story())
+
+
+def test_who_waits_for_a_batch_that_is_never_sent_is_rung_for(
+    dsn: str, within: Within, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOOK_S", "SOON_S", "LOOK_DEAF_S"):
+        monkeypatch.setattr(ending, name, 3600.0)
+    road, go = Postroad(dsn), asyncio.Event()
+    bell: Any = road.store.bell
+
+    @road.handler("plain")
+    async def plain(_message: Message) -> None:
+        await go.wait()
+
+    async def story() -> None:
+        async with running(road):
+            after = Batch([("plain", 3)], on_failure=Batch([("plain", 4)]))
+            first = await road.batch([("plain", 1)], then=("plain", 2), on_failure=after)
+            listed = (await road.batches.list()).batches
+            others = [one.id for one in listed if one.id != first.id]
+            waits = [asyncio.create_task(road.batches.wait(one)) for one in others]
+            await until(lambda: len(bell._waits) == 2)
+            go.set()
+            assert [(await one).state for one in waits] == ["skipped", "skipped"]
 
     within(story())
 

@@ -39,7 +39,7 @@ def steps() -> list[list[str]]:
 def made_by(line: str) -> list[str]:
     """What `make` would run, without running it."""
     dry = subprocess.run(
-        ("make", "-n", *shlex.split(line)[1:]),
+        ("make", "--no-print-directory", "-n", *shlex.split(line)[1:]),
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -119,6 +119,13 @@ def test_every_step_can_be_taken() -> None:
     sums = f"(cd dist && sha256sum --check {release.SUMS})"
     known = ("make ", "git ", f"{PYTHON} ", sums, f"pipx run postroad=={NEXT} demo")
     assert [line for line in typed if not line.startswith(known)] == []
+
+
+def test_under_make_itself_a_command_is_still_the_last_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MAKELEVEL", "1")
+    assert made_by("make release")[-1].endswith("scripts/release.py ")
 
 
 def test_a_target_that_is_not_there_is_noticed() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 
+from postroad.model.errors import StoreUnavailable
 from postroad.observe.log import make_log
 from postroad.observe.tasks import Tasks
 from postroad.ports.clock import LoopClock
@@ -69,3 +70,24 @@ def test_a_ring_of_another_process_wakes_those_who_work_at_its_kind() -> None:
 
     with SimLoop(1) as loop:
         loop.run(story(), limit_s=60)
+
+
+def test_what_ended_and_what_is_waited_for_is_told_when_the_store_is_back() -> None:
+    """Who waits looks again by himself only after a minute."""
+
+    async def story() -> None:
+        told: list[str] = []
+
+        async def send(payload: str) -> None:
+            told.append(payload)
+            if len(told) == 1:
+                raise StoreUnavailable("away")
+
+        bell = FleetBell(LoopClock(), send, lambda: None, Floors(), Tasks(make_log("error")))
+        bell.ring_ended([7])
+        bell.want(8)
+        await asyncio.sleep(60)
+        assert told == ['{"ended":[7]}', '{"ended":[7]}', '{"wanted":[8]}']
+
+    with SimLoop(1) as loop:
+        loop.run(story(), limit_s=100)

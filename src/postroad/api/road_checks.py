@@ -52,7 +52,8 @@ def check_circuits(
         return Finding("circuits", "ok", "none is open")
     opened = [lane for lane in lanes if lane["circuit"]["opened"]][:NAMED_MAX]
     names = [f"{public_name(lane['server'])} ({lane['circuit']['reason']})" for lane in opened]
-    more = f" and {count - len(names)} more" if count > len(names) else ""
+    left = "more" if count >= most else f"{count - len(names)} more"
+    more = f" and {left}" if count > len(names) else ""
     mend = "look at those servers: probes go on by themselves; `postroad lanes` shows what waits"
     found = f"{_upto(count, most)} open: {', '.join(names)}{more}"
     return Finding("circuits", "warn", found, mend)

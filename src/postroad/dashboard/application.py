@@ -151,7 +151,8 @@ class Dashboard:
         for name, value in values.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         here = (PageApi(self._api, request), self._jobs, self._keeper)
-        return PageView(*here, request.who, path, query, values)
+        chosen = request.headers.get("postroad-tenant", "")
+        return PageView(*here, request.who, path, query, values, chosen)
 
     async def _page(self, request: Request, page: WebPage, view: PageView) -> Response[bytes]:
         regions = {one.name: await self._regions.get(page, one, view) for one in page.regions}

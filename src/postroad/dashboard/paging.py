@@ -34,6 +34,8 @@ class PageView(Struct, frozen=True):
     query: dict[str, str]
     values: dict[str, str] = {}
     """Those in the path, by name."""
+    chosen: str = ""
+    """The tenant that was chosen; empty: none was, and some lists are of every tenant."""
 
     def may(self, scope: str) -> bool:
         """Whether the person has a scope."""
@@ -42,7 +44,7 @@ class PageView(Struct, frozen=True):
     @property
     def rights(self) -> Hashable:
         """Whoever has the same sees the same."""
-        return (self.who.tenant, self.who.every_tenant, self.who.scopes)
+        return (self.chosen, self.who.tenant, self.who.every_tenant, self.who.scopes)
 
     async def shared(self, path: str, keep_s: float = FRESH_S, **query: object) -> Any:
         """Read what several regions show: once in so many seconds, for all with the same rights."""
@@ -114,10 +116,11 @@ class Form:
 
     def number(self, name: str) -> int:
         """A field that must be a whole number; a refusal if it is none."""
-        text = self.need(name).strip()
-        if not text.isdecimal() or len(text) > DIGITS_MAX:
-            raise refusal(f"{name}: {text[:40]!r} is no whole number: give digits, as 30")
-        return int(text)
+        return _whole(name, self.need(name).strip())
+
+    def numbers(self, name: str) -> list[int]:
+        """All fields of a name, as whole numbers; a refusal if one is none."""
+        return [_whole(name, text) for text in self.all(name)]
 
     def all(self, name: str) -> list[str]:
         """All fields of a name, as of ticked boxes."""
@@ -126,6 +129,12 @@ class Form:
     def some(self, *names: str) -> dict[str, str]:
         """Those of these fields that are filled in."""
         return {name: value for name in names if (value := self.one(name))}
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.isdecimal() or len(text) > DIGITS_MAX:
+        raise refusal(f"{name}: {text[:40]!r} is no whole number: give digits, as 30")
+    return int(text)
 
 
 def chosen_filters(names: tuple[str, ...], given: dict[str, str]) -> dict[str, str]:

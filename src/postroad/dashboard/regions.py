@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from postroad.dashboard.asking import ProblemAnswer
 from postroad.dashboard.keeping import Keeper
-from postroad.dashboard.paging import PageView, Region, WebPage
+from postroad.dashboard.paging import FRESH_S, PageView, Region, WebPage
 from postroad.dashboard.rendering import render
 from postroad.ports.clock import Clock
 
@@ -49,18 +49,18 @@ class Regions:
     async def _render(
         self, page: WebPage, region: Region, view: PageView
     ) -> tuple[Rendered, float]:
-        start_s, share, status = self._clock.steady_s(), SHARE, 200
+        start_s, status = self._clock.steady_s(), 200
         try:
             shown = await region.load(view)
             html = render(f"{page.name}/{region.name}.html", view=view, page=page, **shown)
         except ProblemAnswer as error:
-            html, share = render("problem.html", problem=error.problem), 0
-            status = error.problem.status
+            html, status = render("problem.html", problem=error.problem), error.problem.status
         took_s = self._clock.steady_s() - start_s
+        rest_s = max(region.fresh_s, min(REST_MAX_S, took_s * SHARE))
         tag = sha256(html.encode()).hexdigest()[:16]
         whole = Markup('<section data-region="{}" data-tag="{}" class="region">{}</section>')
         whole = whole.format(region.name, tag, Markup(html))  # noqa: S704 - of a template
-        return Rendered(whole, tag, status), max(region.fresh_s, min(REST_MAX_S, took_s * share))
+        return Rendered(whole, tag, status), rest_s if status == 200 else FRESH_S
 
     async def watch(
         self,

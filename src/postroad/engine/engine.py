@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from postroad.engine.busy_lanes import BusyLanes
@@ -153,7 +154,9 @@ class Engine:
         self.spawn(self.janitor.run_erasures(), "erasures")
         owns = self.lanes.__len__
         self.spawn(self.janitor.run_beat(lambda: owns() > 0, self._declared_dead), "beat")
-        self.spawn(self.owned.run(self._runners.serve_waiting), "owned lanes")
+        self.owned.has_place = self._runners.waiting.has_place
+        ask = partial(self._claim_again, 0)
+        self.spawn(self.owned.run(self._runners.serve_waiting, ask), "owned lanes")
         self.spawn(self._sessions.run(self._is_sending), "sessions")
         for poller in self.pollers.levels:
             name = f"poller {poller.level}"
@@ -270,8 +273,7 @@ class Engine:
         """A message of a lane of ours is to be cancelled, or the lane to be given back."""
         worker = self.lanes.get(lane)
         if worker is not None and number == LEAVE:
-            worker.leave()
-            self._pump(worker)
+            self.owned.give_way(worker)
         elif worker is not None:
             self._recaller.recall(worker, abs(number), stop=number < LEAVE)
 

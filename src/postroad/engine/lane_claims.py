@@ -162,16 +162,15 @@ class LaneClaims:
             self._pump(worker)
 
     def _shed(self, surplus: int) -> None:
-        """Give lanes back that are above our share, the idle ones first. Not often: it takes a
-        moment until others have claimed them."""
+        """Give lanes back that are above our share, the idle ones first, then those with the fewest
+        sends in flight. Not often: it takes a moment until others have claimed them."""
         now_s = self._clock.steady_s()
         if now_s - self._shed_s < SHED_EVERY_S:
             return
         self._shed_s = now_s
         workers = self._owned.lanes.values()
         surplus -= sum(worker.leaving for worker in workers)
-        staying = [worker for worker in workers if not worker.leaving]
-        staying.sort(key=lambda worker: not worker.quiet)
+        staying = [worker for worker in workers if self._owned.can_give_way(worker)]
+        staying.sort(key=lambda worker: (not worker.quiet, worker.in_flight))
         for worker in staying[: max(0, surplus)]:
-            worker.leave()
-            self._pump(worker)
+            self._owned.give_way(worker)

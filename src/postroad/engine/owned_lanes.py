@@ -26,6 +26,13 @@ RELEASES_MAX: Final = 16
 """Releases in a row before other work of the tick goes on."""
 PRESSED_S: Final = 1.0
 """Since the last claim that left lanes for the next one: longer than claims take."""
+GIVE_WAY_S: Final = 1.0
+"""A lane that another process is to have starts nothing for so long, while its sends end. A job of
+minutes does not: messages behind it waited for its end where this process had a place for them."""
+GIVE_WAY_FULL_S: Final = 30.0
+"""The same where this process had no place for more: what waits starts sooner elsewhere."""
+ASK_EVERY_S: Final = 5.0
+"""While lanes wait for a place here, this process asks so often whether others own fewer."""
 KEPT_LONGER: Final = 5
 KEPT_MAX: Final = 65_536
 """While there is more to claim, idle lanes are kept so many times longer before they are given
@@ -67,6 +74,14 @@ class OwnedLanes:
         """Lanes with nothing to do; those that have rested longest come first."""
         self._parting: dict[int, None] = {}
         """Those of them that another process is to have."""
+        self.has_place: Callable[[LaneWorker], bool] = lambda _: True
+        """Whether this process has a place for one more send of a lane."""
+        self._leaving_until: dict[int, float] = {}
+        """Lanes that are to be given back, and how long they wait for their sends to end."""
+        self._held_by: dict[int, list[int]] = {}
+        """Lanes that were not given back, and the messages whose sends did not end."""
+        self._asked_s = 0.0
+        """When lanes began to wait for a place, or it was last asked for others who own fewer."""
         self._spent: set[int] = set()
         """Lanes that at most wait for a record: they do not count as busy."""
         self._timers: dict[int, tuple[int, Timer]] = {}
@@ -136,9 +151,46 @@ class OwnedLanes:
         self._timers.pop(worker.lane.id, None)
         self._pump(worker)
 
-    async def run(self, serve_waiting: Callable[[], bool]) -> None:
+    def give_way(self, worker: LaneWorker) -> None:
+        """Give a lane back as soon as its sends have ended, unless that takes too long: another
+        process is to have it."""
+        patience_s = GIVE_WAY_S if self.has_place(worker) else GIVE_WAY_FULL_S
+        self._leaving_until[worker.lane.id] = self._clock.steady_s() + patience_s
+        worker.leave()
+        self.unsettled.set()
+        self._pump(worker)
+
+    def can_give_way(self, worker: LaneWorker) -> bool:
+        """Whether a lane is not leaving, and no send runs that lasted too long for it before."""
+        held_by = self._held_by.get(worker.lane.id, ())
+        return not (worker.leaving or any(map(worker.open_messages.is_in_flight, held_by)))
+
+    def _keep_held(self) -> None:
+        """Go on with lanes whose sends do not end soon, where this process has places for more:
+        where it has none, their messages lose nothing if the lanes leave later."""
+        now_s = self._clock.steady_s()
+        for number, until_s in list(self._leaving_until.items()):
+            worker = self.lanes[number]
+            if worker.quiet or now_s < until_s or not self.has_place(worker):
+                continue
+            del self._leaving_until[number]
+            ids = worker.open_messages.ids
+            self._held_by[number] = [each for each, in_flight in ids.items() if in_flight]
+            worker.leaving = False
+            self._pump(worker)
+
+    def _ask_for_others(self, ask: Callable[[], None], *, waiting: bool) -> None:
+        """While lanes wait for a place here, let those who own fewer lanes have some of them."""
+        now_s = self._clock.steady_s()
+        if not waiting:
+            self._asked_s = now_s
+        elif now_s - self._asked_s >= ASK_EVERY_S:
+            self._asked_s = now_s
+            ask()
+
+    async def run(self, serve_waiting: Callable[[], bool], ask: Callable[[], None]) -> None:
         """While there is reason to: give back lanes that had nothing to do for a while, and
-        serve those that found no capacity."""
+        serve those that found no capacity; `ask` has the store say how many are above our share."""
         lock = self.reconciliation.lock
         while True:
             await self.unsettled.wait()
@@ -146,6 +198,8 @@ class OwnedLanes:
             await self._next_tick()
             await self.close_sessions()
             waiting = serve_waiting()
+            self._ask_for_others(ask, waiting=waiting)
+            self._keep_held()
             await self._give_back(self._idle())
             try:
                 if not lock.locked():  # else the next claim does it
@@ -153,7 +207,8 @@ class OwnedLanes:
                         await self.reconciliation.reconcile()
             except StoreError as error:
                 self._log.debug("lanes could not be reconciled with the store", error=str(error))
-            if self._idle_since or waiting or self.reconciliation.needed:
+            busy = waiting or self._leaving_until or self._idle_since
+            if busy or self.reconciliation.needed:
                 self.unsettled.set()
 
     async def _give_back(self, idle: list[LaneWorker]) -> None:
@@ -214,6 +269,8 @@ class OwnedLanes:
             self.capacity_freed.set()
         self._idle_since.pop(number, None)
         self._parting.pop(number, None)
+        self._leaving_until.pop(number, None)
+        self._held_by.pop(number, None)
         _, timer = self._timers.pop(number, (0, None))
         if timer is not None:
             timer.cancel()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
 from inspect import Parameter
 from itertools import islice
-from typing import Any, get_args, get_origin
+from typing import Any, Final, get_args, get_origin
 
 from msgspec import Struct
 
@@ -20,6 +20,7 @@ from postroad.transports.job import Job, is_async, named, resolved
 from postroad.transports.raised import as_outcome
 
 Answers = Mapping[str, Exception | None]
+ENDED: Final = "the call of the handler was ended"
 
 
 class Some(Exception):
@@ -82,6 +83,8 @@ class Gatherer:
         finally:
             self._waiting.pop(message.id, None)  # it was cut
             self._begun.pop(message.id, None)
+            if not self._waiting:  # a road that is opened again has another loop
+                self._forget_timer()
 
     def stop(self, number: str) -> bool:
         """Whether the wait of a message that was cancelled may be cut. Not once its call has begun,
@@ -91,8 +94,7 @@ class Gatherer:
             return True
         for message, _ in call.batch:
             message.cancelled = message.cancelled or message.id == number
-        if all(message.cancelled for message, _ in call.batch) and not call.task.cancelling():
-            call.task.cancel()
+        self._cut(call)
         return False
 
     def _gather(self) -> None:
@@ -103,9 +105,7 @@ class Gatherer:
 
     def _call(self) -> None:
         """Call the function with those that have not been cut meanwhile."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._forget_timer()
         self._held_up = 0 < self._calls_max <= len(self._calls)
         if self._held_up:
             return
@@ -117,25 +117,34 @@ class Gatherer:
         task = loop.create_task(self._run(batch), context=self._context.copy())
         call = GatheredCall(batch, task)
         self._calls.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(lambda _: self._ended(call))
         for message, answer in batch:
             del self._waiting[message.id]
             self._begun[message.id] = call
             answer.add_done_callback(lambda _: self._cut(call))
         self._gather()
 
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._calls.discard(task)
+    def _ended(self, call: GatheredCall) -> None:
+        self._calls.discard(call.task)
+        for _, answer in call.batch:  # one that was cut before it began has given none
+            _give(answer, RuntimeError(ENDED))
         if self._held_up:
             self._call()
 
+    def _forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _cut(self, call: GatheredCall) -> None:
         """End a call that nobody waits for any more."""
-        if all(answer.cancelled() for _, answer in call.batch):
+        if call.task.cancelling():
+            return
+        if all(message.cancelled or answer.cancelled() for message, answer in call.batch):
             call.task.cancel()
 
     async def _run(self, batch: list[tuple[Job, "asyncio.Future[None]"]]) -> None:
-        whole: Exception | None = RuntimeError("the call of the handler was ended")
+        whole: Exception | None = RuntimeError(ENDED)
         answers: Answers = {}
         try:
             answers = _checked(await self._function([message for message, _ in batch]))

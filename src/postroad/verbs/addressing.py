@@ -97,6 +97,8 @@ def _headers(send: Send, channel: str) -> Mapping[str, str]:
     for name in headers:
         if name.lower() not in CARRIED:
             raise BadInput(f"headers: {channel} has no header {name!r}: what is sent is the body")
+    if not isinstance(send, SendOnceMore):  # one that is drafted again has its recipient there
+        check_reserved(name for name in headers if name != TO)
     return headers
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct
 
 from postroad.api.bodies import shown_body
+from postroad.api.confined import check_messages, check_named, confined
 from postroad.api.paging import After, Limit, Moment
 from postroad.api.progress import Answered, answer_in_steps
 from postroad.api.request import Request
@@ -63,13 +64,14 @@ async def message_list(
 ) -> MessagePage:
     """List messages in order of acceptance: by queue (a `*` at its end makes it a prefix), state,
     retry level, order key, acceptance time, or text in the last error."""
-    where = _where(request, which)
+    where = confined(request, _where(request, which))
     return await request.road.messages.list(order=order, limit=limit, after=after, **where)
 
 
 @fetch("/v1/messages/{id}/body", scope=Scope.bodies)
 async def message_body(request: Request, id: str) -> MessageBody:  # noqa: A002
     """Show the body and headers of a message: unfinished, dead, or delivered and kept."""
+    await check_messages(request, (id,))
     found = await request.road.messages.body(id, tenant=request.tenant)
     return MessageBody(id, found.headers, *shown_body(found.body))
 
@@ -82,6 +84,7 @@ async def send_again(
 ) -> Answered[SentAgain]:
     """Send finished messages again, as new ones: named ones in one transaction, others in slices. A
     client that accepts NDJSON gets progress lines."""
+    await check_named(request, asked.ids)
     steps = request.road.messages.sending_again(
         asked.ids,
         key=asked.key or idempotency_key,

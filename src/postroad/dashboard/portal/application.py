@@ -89,9 +89,9 @@ class Portal:
         link = await self._context.road.portal.find(link_id)
         if link is None or who.only is None or who.token != link.id:
             raise Unauthorized("this token is not of this link")
-        if request.method == "POST" and rest[0] == "do" and len(rest) == 2:
+        if request.method == "POST" and rest[:1] == ["do"] and len(rest) == 2:
             return await self._act(request, link, rest[1])
-        if request.method == "GET" and rest[0] == "pages":
+        if request.method == "GET" and rest[:1] == ["pages"]:
             return await self._page(request, link, rest[1:])
         raise nothing_at(request.path)
 

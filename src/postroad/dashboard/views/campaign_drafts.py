@@ -126,8 +126,7 @@ async def _import(view: PageView, form: Form, file: FormFile) -> ActionResult:
 
 async def test_send(view: PageView, form: Form) -> ActionResult:
     """Send one recipient's message to another address."""
-    row = form.one("row", "1")
-    data = {"to": form.need("to"), "row": int(row) if row.isdecimal() else 1}
+    data = {"to": form.need("to"), "row": form.number("row") if form.one("row") else 1}
     said = await view.api.post(f"{one(form.need('name'))}/test", data)
     return ActionResult(f"The test was {said['state']}. {said['error']}".strip())
 

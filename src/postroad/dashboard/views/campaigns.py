@@ -56,8 +56,7 @@ def _how(form: Form) -> dict[str, Any]:
 
 async def _settle(view: PageView, form: Form) -> ActionResult:
     state = form.need("state")
-    rows = [int(n) for n in form.all("row") if n.isdecimal()]
-    data = {"state": state, "rows": rows}
+    data = {"state": state, "rows": form.numbers("row")}
     settled = (await view.api.post(f"{one(form.need('name'))}/settle", data))["settled"]
     as_what = "sent" if state == "sent" else "not sent: a resume sends to them"
     return ActionResult(f"{plural(settled, 'recipient')} settled as {as_what}.")

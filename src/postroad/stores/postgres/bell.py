@@ -225,7 +225,6 @@ class FleetBell(LocalBell):
     async def _send_gathered(self) -> None:
         rings, self._outgoing = list(self._outgoing.values()), {}
         expiry_ms, self._expiry_ms = self._expiry_ms, 0
-        # Who waits looks again by himself if these are lost.
         ended, self._ended = self._ended, []
         asked, self._asked = self._asked, []
         try:
@@ -236,6 +235,9 @@ class FleetBell(LocalBell):
                 return
             for ring in rings:
                 self._keep(ring)
+            # Of these the newest: who waits looks again by himself, though not for a minute.
+            self._ended = [*ended, *self._ended][-WANTED_MAX:]
+            self._asked = [*asked, *self._asked][-WANTED_MAX:]
             self._expiry_ms = self._expiry_ms or expiry_ms
             await self._clock.sleep(RETRY_MS / 1000)
 

@@ -14,6 +14,7 @@ from postroad.model.replacing import KEPT_MS
 from postroad.model.states import NEVER
 from postroad.ports.clock import Clock
 from postroad.ports.log import Log
+from postroad.stores.bell import Ring
 from postroad.stores.postgres.base import PostgresBase, StoreAnswer, decoder, literal
 from postroad.stores.postgres.connections import ANSWER_S, QUERIES, Raw, StoreConnection
 from postroad.stores.postgres.replacing import REPLACING, ReplacingBatch
@@ -282,12 +283,15 @@ class PostgresInbox(PostgresBase):
         self._check_open()
         asked = ReplacingBatch(drafts)
 
-        async def work(raw: Raw) -> tuple[AcceptBatch, str]:
+        async def work(raw: Raw) -> tuple[Sequence[Ring], AcceptBatch, str]:
             said = await raw.fetchval(QUERIES["replace_keys"], *asked.columns(), timeout=ANSWER_S)
-            batch = AcceptBatch(asked.stored(self._read_answer(said, REPLACING).said))
-            return batch, await raw.fetchval(QUERIES["accept"], *batch.columns(), timeout=ANSWER_S)
+            replaced = REPLACING.decode(said)
+            batch = AcceptBatch(asked.stored(replaced.said))
+            text = await raw.fetchval(QUERIES["accept"], *batch.columns(), timeout=ANSWER_S)
+            return replaced.rings, batch, text
 
-        batch, text = await line.together("accept", work)
+        rings, batch, text = await line.together("accept", work)
+        self.bell.ring(rings)  # not before the commit: who is rung for looks at once
         return asked.answers(batch.drafts, batch.answers(self._read_answer(text, TOOK).seen))
 
     async def close(self) -> None:

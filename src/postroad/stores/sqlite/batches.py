@@ -122,6 +122,7 @@ def _skip_after(db: Database, batch: int, now_ms: int) -> None:
 def skip(db: Database, batch: int, now_ms: int) -> None:
     """Say that a batch is never sent, nor what follows it."""
     db.run("batch_skip", batch, now_ms)
+    db.rings.append(Ring(WAITERS, batch, 0, 0, 0))
     db.many("member_end", [(batch,), *db.all("held_delete", batch)])
     for (later,) in db.all("batches_after", batch):
         skip(db, later, now_ms)

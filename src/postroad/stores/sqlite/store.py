@@ -82,9 +82,9 @@ class SqliteInbox(SqliteBase):
     async def accept(self, drafts: Sequence[Draft]) -> list[Accepted]:
         """Store all in one transaction, then answer."""
         if any(draft.replace for draft in drafts):
-            now_ms = self.clock.now_ms()
+            clock = self.clock  # asked once the writer is there: some may start before
             answers = await self.write(
-                "accept", lambda db: replacing.accept(db, drafts, now_ms), durable=True
+                "accept", lambda db: replacing.accept(db, drafts, clock.now_ms()), durable=True
             )
         else:
             answers = await self.write("accept", lambda db: inbox.accept(db, drafts), durable=True)

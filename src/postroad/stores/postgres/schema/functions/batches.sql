@@ -62,9 +62,9 @@ $$;
 
 -- End those of these batches whose members have all ended; p_ids null: of the next thousand open ones after p_after,
 -- and `after` is where to go on. This is a transaction of its own, after the one that counted: of two that count the
--- last members at once, neither sees what the other has counted. Returns which ended, and which batches are to be
--- asked next: those that count them, and empty ones. They are taken in the order of the batches that count them, whose
--- counters they lock: so no two wait for each other.
+-- last members at once, neither sees what the other has counted. Returns which ended or are never sent, and which batches
+-- are to be asked next: those that count them, and empty ones. They are taken in the order of the batches that count
+-- them, whose counters they lock: so no two wait for each other.
 create or replace function close_batches(p_ids bigint[], p_after bigint) returns json language plpgsql
 set search_path = postroad, pg_temp set jit = off as $$
 declare
@@ -86,6 +86,11 @@ begin
       v_ended := v_ended || v_id;
     end if;
   end loop;
+  v_ended := v_ended || array(
+    with recursive gone(id) as (
+      select id from batch where after = any (v_ended) and after > 0 and state = 'skipped'
+      union select b.id from batch b join gone g on b.after = g.id and b.after > 0)
+    select id from gone);
   return json_build_object('now', now_ms(), 'ended', v_ended, 'next', v_next,
                            'after', case when p_ids is null and cardinality(v_ids) = 1000 then v_ids[1000] else 0 end);
 end $$;
