@@ -42,6 +42,9 @@ def test_a_job_tells_how_far_it_has_come(dsn: str, within: Within) -> None:
             assert await told(other.id, 5) == (5, 0, "")
             await shows(road, one.id, "3 of 10")
             await shows(road, other.id, "5")
+            queue = await road.explain_queue("async")
+            assert "1 try is under way in the process that answers." in queue.sentence
+            assert (queue.waiting, queue.next.what) == ({0: 1}, "answer")
             if dsn.startswith("postgresql"):
                 async with Postroad(dsn) as elsewhere:  # by what is stored
                     await shows(elsewhere, one.id, "3 of 10")

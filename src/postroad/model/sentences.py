@@ -53,13 +53,16 @@ def _came_back(facts: MessageFacts) -> str:
     return f" Reported at {moment(last.at_ms)}: {last.kind}{code}."
 
 
-def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
+def tell_queue(
+    facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int, sending: int
+) -> str:
     """Describe a queue's state."""
     name = f"Queue {public_name(facts.queue.name)}"
-    return (
-        f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held(holds, now_ms)} "
-        + _next(coming, now_ms)
-    )
+    held = _held(holds, now_ms)
+    if sending:
+        tries = _count(sending, "try is", "tries are")
+        held += f" {tries} under way in the process that answers."
+    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{held} {_next(coming, now_ms)}"
 
 
 def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:

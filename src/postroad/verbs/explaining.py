@@ -102,7 +102,10 @@ class Explainer:
                 f"this road has no queue {queue!r} of tenant {tenant!r}: see `postroad queues`"
             )
         facts = await self._with_pause(facts)
-        return explain_queue(facts, self._clock.now_ms())
+        # A handler's lanes are its queue's alone.
+        windows = [self._window(lane.id) for lane in facts.lanes if lane.transport == "handler"]
+        sending = sum(window.in_flight for window in windows if window is not None)
+        return explain_queue(facts, self._clock.now_ms(), sending=sending)
 
     async def _with_pause(self, facts: Facts) -> Facts:
         """Add why its queue sends nothing: a held road is like a pause of every queue."""
