@@ -181,12 +181,13 @@ class ProcessSupervisor:
         for worker in self._workers.values():
             with suppress(ProcessLookupError):
                 worker.process.terminate()
-        waits = [worker.process.wait() for worker in self._workers.values()]
         with suppress(TimeoutError):
             async with asyncio.timeout(self._kill_after_s):
-                _ = await asyncio.gather(*waits)  # their codes are looked at where they run
+                while left := [one for one in self._workers.values() if _runs(one)]:
+                    # Also of one that was being started. Codes are looked at where they run.
+                    _ = await asyncio.gather(*(one.process.wait() for one in left))
         for worker in self._workers.values():
-            if worker.process.returncode is None:
+            if _runs(worker):
                 self._log.error("a process did not end and is killed", pid=worker.process.pid)
                 worker.process.kill()
 
@@ -194,3 +195,7 @@ class ProcessSupervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 _ = await self._stopping.wait()  # it is always true
+
+
+def _runs(worker: WorkerProcess) -> bool:
+    return worker.process.returncode is None
