@@ -64,17 +64,6 @@ async def test_a_revoked_link_does_nothing_more(stand: PageStand) -> None:
     assert (await stand.say("DELETE", f"/v1/portal-links/{link['id']}")).status == 404
 
 
-async def test_the_code_of_a_link_is_no_token(stand: PageStand) -> None:
-    made = await stand.road.portal.link("acme")
-    unopened = Visitor(stand, made.path)
-    unopened.token = unopened.code
-    assert (await unopened.page("endpoints")).status == 401
-    assert (await unopened.say("GET", "/v1/endpoints")).status == 401
-    row = await stand.road.store.token_find(made.id)
-    assert row is not None
-    assert unopened.code.encode() not in row[1]
-
-
 async def test_a_link_shows_one_tenant_and_is_refused_for_another(stand: PageStand) -> None:
     theirs = await stand.road.endpoints.create(URL, tenant="other", description="not-yours")
     sent = await stand.road.publish("a", {"x": "not-yours"}, tenant="other")
@@ -177,6 +166,15 @@ async def test_a_customer_looks_after_endpoints(stand: PageStand) -> None:
     assert "http" in refused["said"]
     told = await visitor.do("endpoint-delete", id=made.id)
     assert told["go"] == "/endpoints"
+
+
+async def test_a_customer_who_rotates_too_often_is_told_so(stand: PageStand) -> None:
+    made = await stand.road.endpoints.create(URL, tenant="acme")
+    visitor = await visit(stand)
+    for _ in range(9):
+        assert "bad" not in await visitor.do("endpoint-rotate", id=made.id)
+    told = await visitor.do("endpoint-rotate", id=made.id)
+    assert (told["bad"], "when the oldest ends" in told["said"]) == (True, True)
 
 
 async def test_a_customer_is_told_of_events_that_there_are_not(stand: PageStand) -> None:
@@ -383,13 +381,6 @@ def test_every_colour_is_made_readable(accent: str) -> None:
     assert contrast(light, LIGHT) >= CONTRAST
     assert contrast(dark, DARK) >= CONTRAST
     assert contrast(ground, text) >= 4.5
-
-
-async def test_wrong_codes_are_slowed_down(stand: PageStand) -> None:
-    wrong = Visitor(stand, "/portal/abcd#prt_wrong")
-    found = [(await wrong.open()).status for _ in range(12)]
-    assert found[:10] == [401] * 10
-    assert found[10:] == [429, 429]
 
 
 async def test_webhook_rules_hold_here_too(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from postroad import Postroad
-from postroad.model.errors import BadFilter, BadInput, BadUrl, UnknownEndpoint
+from postroad.model.errors import BadFilter, BadInput, BadUrl, Conflict, UnknownEndpoint
 from tests.webhook.conftest import Receiver
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -75,6 +75,17 @@ async def test_a_rotated_secret_signs_beside_the_new_one_until_the_overlap_ends(
     await road.run(until_idle=True)
     got = {entry["headers"]["webhook-id"]: entry for entry in receiver.got("/status/200")}
     assert len(got[alone.messages[0]]["headers"]["webhook-signature"].split()) == 1
+
+
+async def test_a_rotation_ends_no_secret_before_its_overlap(road: Postroad) -> None:
+    made = await road.endpoints.create("http://127.0.0.1:9/many")
+    for number in range(9):
+        assert (await road.endpoints.rotate(made.id)).secrets == number + 2
+    with pytest.raises(Conflict, match=r"rotate after \d{4}-.* UTC, when the oldest ends"):
+        await road.endpoints.rotate(made.id)
+    facts = await road.endpoints.get(made.id)
+    assert facts.secrets == 10
+    assert (await road.endpoints.rotate(made.id, overlap=0)).secrets == 1
 
 
 async def test_another_path_of_the_same_server_takes_what_waits_along(

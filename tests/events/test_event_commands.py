@@ -28,6 +28,10 @@ async def read(*words: str, code: int = 0) -> str:
     return said.output
 
 
+def write(path: Path, text: str) -> None:
+    _ = path.write_text(text)
+
+
 async def test_an_event_is_shown_and_what_nobody_wanted_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,3 +171,35 @@ async def test_rules_statistics_and_feeds_take_their_options(
         (one,) = (await run("endpoint", "feed", made["id"], "--lease", "5min"))["messages"]
         assert (await run("endpoint", "feed", made["id"]))["messages"] == [], "it is leased"
         assert (await run("endpoint", "ack", made["id"], one["id"]))["acked"]
+
+
+async def test_a_body_is_published_as_it_is_written_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exact = '{"n": 123456789012345678901.10, "a": 1, "a": 2}'
+    async with Postroad(DSN) as road:
+        for body in ("NaN", '{"a": Infinity}', "[-Infinity]", "1e999", '{"a": [1e999]}', "{"):
+            assert "the body is not JSON" in await read("event", "publish", "a", body, code=2)
+        for body in ('{"a": "\\ud800"}', '{"a": "\\ud800 and some more text"}'):
+            said = " ".join((await read("event", "publish", "a", body, code=2)).split())
+            assert "half of a surrogate pair" in said
+            assert "UTF-8" not in said
+        assert not (await road.events.list()).events
+        sent = await run("event", "publish", "a", exact)
+        assert (await road.events.get(sent["id"])).body == exact.encode()
+
+
+async def test_numbers_that_json_has_not_are_refused_in_options_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "schema.json", '{"maximum": NaN}')
+    write(tmp_path / "auth.json", '{"type": "bearer", "token": Infinity}')
+    async with Postroad(DSN) as road:
+        given = ("endpoint", "create", HOOK)
+        assert "JSON" in await read(*given, "--filter", '{"n": {"$gt": -1e999}}', code=2)
+        assert "JSON" in await read(*given, "--auth", "auth.json", code=2)
+        assert "JSON" in await read("event-type", "set", "a", "--schema", "schema.json", code=2)
+        assert not (await road.endpoints.list()).endpoints
+        assert not (await road.event_types.list()).event_types

@@ -199,3 +199,44 @@ def test_the_operator_is_told_once_that_a_rotated_secret_ends() -> None:
         assert said["at_ms"] < lives.made["shop"].made_at_ms + 3 * DAY_MS
 
     simulate(18, story)
+
+
+def test_an_endpoint_that_is_held_back_by_what_a_killed_process_had_tried_is_failing() -> None:
+    """Its process had not written yet that it fails, and no try follows that could tell."""
+
+    async def story(world: World) -> None:
+        lives = Lives(world)
+        road, clock = lives.road, world.clock
+        quick = Steps(retries=2, delays_ms=(200, 200))
+        await lives.make("shut", broken(), ordered=True, ladder=quick)
+        await lives.make("fine", ordered=True)
+        await road.endpoints.set_rules(tenant="*", disable_after_s=2 * DAY_S)
+        world.start("one")
+        start_ms, made = clock.now_ms(), lives.made["shut"].id
+        sent = [(await road.publish("order.paid", n)).messages for n in range(3)]
+        await asyncio.sleep(3)
+        world.crash("one")
+        assert (await road.endpoints.get(made)).health == "healthy"
+        world.start("two")
+        await asyncio.sleep(600)
+        facts = await road.endpoints.get(made)
+        assert (facts.health, facts.last_error) == ("failing", "500 from the customer")
+        assert 0 <= facts.failing_since_ms - start_ms < 3_000
+        assert (await road.endpoints.get(lives.made["fine"].id)).health == "healthy"
+        lives.answers("shut", good())
+        await road.endpoints.recover(made)  # without a time
+        await asyncio.sleep(600)
+        assert len(lives.taken("shut")) == len(sent)
+        assert (await road.endpoints.get(made)).health == "healthy"
+        # Nobody recovers it this time: its operator is told, and it is disabled.
+        lives.answers("shut", broken())
+        await road.publish("order.paid", 4)
+        await asyncio.sleep(3)
+        world.crash("two")
+        world.start("three")
+        await asyncio.sleep(2.1 * DAY_S)
+        assert lives.events("shut") == FAILING
+        reason = (await road.endpoints.get(made)).reason
+        assert reason.startswith("nothing but failures for 2 d")
+
+    simulate(19, story)

@@ -213,6 +213,40 @@ async def test_an_endpoint_that_is_disabled_pauses_its_replay_and_a_deleted_one_
     assert gone.ended_at_ms is not None
 
 
+async def test_replays_of_a_deleted_endpoint_end_also_where_they_are_paused(
+    road: Postroad, receiver: Receiver, mark: str
+) -> None:
+    await road.publish("order.paid", 1)
+    made, other = [await road.endpoints.create(ok(receiver, mark)) for _ in range(2)]
+    replays = [await road.replays.start("missed", endpoint=made.id) for _ in range(2)]
+    theirs = await road.replays.start("missed", endpoint=other.id)
+    await road.replays.pause(replays[0].id)
+    await road.endpoints.delete(made.id)
+    for each in replays:
+        gone = await road.replays.get(each.id)
+        assert (gone.state, gone.stopped_because) == ("cancelled", f"{made.id} was deleted")
+        assert gone.ended_at_ms is not None
+    assert (await road.replays.get(theirs.id)).state == "running"
+
+
+async def test_the_total_of_a_replay_is_at_least_what_was_replayed(
+    road: Postroad, receiver: Receiver, mark: str
+) -> None:
+    """What waits when it is counted may be delivered when its turn comes."""
+    made = await road.endpoints.create(ok(receiver, mark))
+    await road.publish("order.paid", 1)
+    await road.run(until_idle=True)
+    await road.publish("order.paid", 2)
+    replay = await road.replays.start("all", endpoint=made.id, since=EPOCH, rate=FAST)
+    assert replay.total == 1
+    await road.replays.pause(replay.id)
+    await road.run(until_idle=True)
+    await road.replays.resume(replay.id)
+    await road.run(until_idle=True)
+    done = await road.replays.get(replay.id)
+    assert (done.state, done.replayed, done.total) == ("done", 2, 2)
+
+
 async def test_an_endpoint_that_is_disabled_between_two_slices_pauses_its_replay(
     road: Postroad, receiver: Receiver, mark: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,14 @@ async def test_no_sender_gives_a_header_of_ours(road: Postroad, door: str) -> No
     await DOORS[door](road, {"x-postroad": "1"})
 
 
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_zone_that_there_is_not_is_refused_at_every_door(road: Postroad, door: str) -> None:
+    road.handler("good")(lambda _: None)
+    with pytest.raises(BadInput, match="is not a time zone"):
+        await DOORS[door](road, {"postroad-zone": "7"})
+    await DOORS[door](road, {"postroad-zone": "Europe/Berlin"})
+
+
 async def test_no_header_of_ours_names_a_signature(road: Postroad) -> None:
     with pytest.raises(BadInput, match="is ours"):
         await road.webhooks.set(

@@ -95,3 +95,9 @@ def _deep(depth: int) -> Any:
 def test_a_bad_filter_is_refused_by_name(given: Any) -> None:
     with pytest.raises(BadFilter):
         compiled(given)
+
+
+@pytest.mark.parametrize("pointer", ["/a~2", "/a~", "/~0~", "/a/~b"])
+def test_a_tilde_that_stands_for_nothing_makes_no_pointer(pointer: str) -> None:
+    with pytest.raises(BadFilter, match="is no JSON pointer: write ~ as ~0"):
+        compiled({pointer: 1})

@@ -11,6 +11,7 @@ from postroad.api import docs_page
 from postroad.api.access import check_confined
 from postroad.api.answering import answer
 from postroad.api.audit import CUT, is_rehearsal
+from postroad.api.confining import confine
 from postroad.api.context import Context
 from postroad.api.openapi import document
 from postroad.api.problems import MethodNotAllowed
@@ -190,7 +191,7 @@ class Application:
         if route.facts.any_scope:
             request.who = await self.context.access.identify(request)
             check_confined(request.who, _operation(route))
-        given = await route.arguments(request, values)
+        given = await confine(request, route, await route.arguments(request, values))
         if route.changes and not is_rehearsal(given):
             return await self._change(request, route, given)
         return _reply(await route.handler(**given), route)

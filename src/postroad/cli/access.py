@@ -1,10 +1,11 @@
 """Options about how webhooks and endpoints are authorized. Secrets are in files: a command line is
 seen by everybody on the machine."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Final
+
+import msgspec
 
 from postroad.cli.command import SharedOptions
 from postroad.cli.options import Option
@@ -79,8 +80,8 @@ def _names(text: str) -> dict[str, str]:
 
 def _auth(file: str) -> Any:
     try:
-        return json.loads(_read(file))
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(_read(file))
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         raise BadInput('--auth: this is no JSON as {"type": "bearer", "token": …}') from None
 
 

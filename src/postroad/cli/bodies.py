@@ -1,5 +1,6 @@
 """Bodies that commands are given: JSON, text or bytes."""
 
+import re
 import sys
 from base64 import b64encode
 from typing import Annotated
@@ -32,7 +33,7 @@ class BodyFlags(SharedOptions, frozen=True):
             words = body.decode()
         except UnicodeError:
             raise BadBody("the body is not UTF-8: send it with --bytes") from None
-        return {"body": words if self.text else _json(body)}
+        return {"body": words if self.text else _json(body, ", or use --text")}
 
 
 def _read(given: str) -> bytes:
@@ -43,11 +44,21 @@ def _read(given: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
-def _json(body: bytes) -> msgspec.Raw:
+def read_json_body(given: str) -> msgspec.Raw:
+    """Read a body that is JSON, as an argument or on standard input. It stays as it is written."""
+    return _json(_read(given), "")
+
+
+def _json(body: bytes, otherwise: str) -> msgspec.Raw:
     try:
         msgspec.json.decode(body)
+    except UnicodeDecodeError:
+        raise BadBody("the body is not UTF-8, as JSON is") from None
     except (msgspec.DecodeError, RecursionError) as error:
+        # The decoder says "truncated" of one that stands near the end.
+        is_half = b"\\ud" in body.lower() and re.search("truncated|surrogate", str(error))
+        why = "half of a surrogate pair is no character" if is_half else error
         raise BadBody(
-            f"the body is not JSON ({error}): quote it, as in '{{\"id\": 7}}', or use --text"
+            f"the body is not JSON ({why}): quote it, as in '{{\"id\": 7}}'{otherwise}"
         ) from None
     return msgspec.Raw(body)

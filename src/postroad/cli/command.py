@@ -1,13 +1,13 @@
 """What all commands share: which road they use, how they print answers, how they end on errors."""
 
 import inspect
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, NoReturn, get_type_hints
 
 import click
+import msgspec
 from click.exceptions import Exit
 from msgspec import Struct, structs
 
@@ -191,10 +191,12 @@ def named_value(option: str, text: str, example: str = "") -> tuple[str, str]:
 
 
 def read_json(what: str, text: str, hint: str = "") -> Any:
-    """Read a value that is given as JSON."""
+    """Read a value that is given as JSON. It has no NaN and no infinity: they would become null."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(text)
+    except UnicodeEncodeError:
+        raise BadInput(f"{what} is not UTF-8") from None
+    except (msgspec.DecodeError, RecursionError):
         raise BadInput(f"{what} is not JSON{hint}") from None
 
 

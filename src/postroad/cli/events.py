@@ -1,10 +1,10 @@
 """`postroad event` and `postroad event-type`: publish events, and say what types there are."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+from postroad.cli.bodies import read_json_body
 from postroad.cli.command import (
     After,
     Commands,
@@ -44,8 +44,7 @@ def publish(
     ] = None,
 ) -> None:
     """Publish an event to every endpoint that matches."""
-    text = sys.stdin.read(BYTES_MAX) if body == "-" else body
-    data: dict[str, Any] = {"type": type, "body": read_json("the body", text)}
+    data: dict[str, Any] = {"type": type, "body": read_json_body(body)}
     data |= {"channels": channel or []} | ({"key": key} if key else {})
     said = call.ask("POST", "/v1/events", data=data)
     count = len(said["messages"])

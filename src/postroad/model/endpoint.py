@@ -131,6 +131,11 @@ def queue_name(number: int) -> str:
     return QUEUE_PREFIX + endpoint_id(number)
 
 
+def is_endpoint_queue(name: str) -> bool:
+    """Whether a queue is an endpoint's, by the form of its name."""
+    return read_id(name, QUEUE_PREFIX + PREFIX) is not None
+
+
 def check_type(name: str) -> str:
     """Return the name of an event type; BadInput if it is none."""
     if not TYPE.fullmatch(checked("event type", name, NAME_MAX)):

@@ -13,6 +13,7 @@ from postroad.model.event import Publish
 from postroad.model.outcome import Kind
 from postroad.model.pace import Limit, read_limit
 from postroad.model.rollup import KINDS
+from postroad.model.wording import duration_text
 
 By = Literal["owner", "operator"]
 ITSELF: Final = "itself"
@@ -127,7 +128,7 @@ def judge(
         if entry.gone:
             return LifeEvent.disabled, disabled_life(life, ITSELF, entry.gone, now_ms)
         if rules.disable_after_s and spell_ms >= rules.disable_after_s * 1000:
-            why = f"nothing but failures for {spell_ms / DAY_MS:.1f} days: {life.error}"
+            why = f"nothing but failures for {duration_text(spell_ms)}: {life.error}"
             return LifeEvent.disabled, disabled_life(life, ITSELF, why, now_ms)
         if not life.noticed_at_ms and spell_ms >= rules.notice_after_s * 1000:
             return LifeEvent.failing, replace(life, noticed_at_ms=now_ms)

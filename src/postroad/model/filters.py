@@ -8,6 +8,7 @@ from typing import Final, TypeGuard
 import msgspec
 
 from postroad.model.errors import BadFilter
+from postroad.model.json_pointer import pointer_parts
 
 DEPTH_MAX: Final = 8
 CONDITIONS_MAX: Final = 100
@@ -115,10 +116,13 @@ def _scalar(value: object) -> object:
 
 
 def _pointer(text: str) -> list[str]:
-    """Read a JSON pointer (RFC 6901)."""
+    """Read a JSON pointer."""
     if len(text) > POINTER_MAX:
         raise BadFilter(f"a pointer has {len(text)} characters: at most {POINTER_MAX}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/")]
+    parts = pointer_parts(text)
+    if parts is None:
+        raise BadFilter(f"{text!r:.60} is no JSON pointer: write ~ as ~0, and / in a name as ~1")
+    return parts
 
 
 def _at(parts: list[str], test: Test) -> Test:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from postroad.model.errors import BadInput
+from postroad.model.json_pointer import pointer_parts
 from postroad.model.outcome import Kind, Outcome
 
 HIDDEN: Final = "…"
@@ -45,12 +46,12 @@ class RedactionRule(Struct, frozen=True):
 def read_rule(text: str) -> RedactionRule:
     """Read `/card/number` or `order.* /card/number`: a JSON pointer, and whose bodies are meant."""
     name, _, pointer = text.strip().rpartition(" ")
-    if not pointer.startswith("/") or len(text) > POINTER_MAX:
+    parts = pointer_parts(pointer)
+    if parts is None or len(text) > POINTER_MAX:
         raise BadInput(
             f"{text[:60]!r} names no field: give a JSON pointer, as /card/number, and before it a "
             "queue or an event type if only their bodies are meant, as `order.* /card/number`"
         )
-    parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")]
     return RedactionRule(name.strip() or EACH, tuple(parts))
 
 

@@ -37,6 +37,9 @@ class ReplayStore(Protocol):
         """Change the state of a replay; False when it has ended. Those who work at replays are
         woken."""
 
+    async def replays_end(self, tenant: str, queue: str, reason: str, ended_at_ms: int) -> None:
+        """End the replays of a queue that have not ended: the queue is going."""
+
     async def events_from(
         self, tenant: str, span: tuple[int, int], limit: int, *, bodies: bool
     ) -> list[EventRow]:

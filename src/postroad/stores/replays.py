@@ -44,6 +44,10 @@ class ReplayTables(Statements):
         await self.ring_replays()
         return done
 
+    async def replays_end(self, tenant: str, queue: str, reason: str, ended_at_ms: int) -> None:
+        """End the replays of a queue that have not ended."""
+        await self.execute(LABEL, "replays_end", tenant, queue, reason, ended_at_ms)
+
     async def events_from(
         self, tenant: str, span: tuple[int, int], limit: int, *, bodies: bool
     ) -> list[EventRow]:

@@ -32,6 +32,7 @@ from postroad.model.replay import NothingToReplay, ReplayWhat, spacing_us
 from postroad.model.tokens import EVERY_TENANT
 from postroad.ports.events import EventStore
 from postroad.ports.log import Log
+from postroad.ports.replays import ReplayStore
 from postroad.ports.store import Store
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan, points_of, total_of
 from postroad.verbs.endpoint_turns import EndpointTurns
@@ -103,8 +104,8 @@ class EndpointLives:
 
         _ = await self._again(find, step)  # its facts are read by the caller
 
-    async def delete(self, find: Find) -> None:
-        """Let an endpoint match nothing any more, and send nothing to it."""
+    async def delete(self, find: Find, number: int, tenant: str) -> None:
+        """Let an endpoint match nothing any more, and send nothing to it; its replays end."""
 
         async def step(entry: EndpointEntry) -> bool:
             now_ms = self._store.clock.now_ms()
@@ -112,6 +113,9 @@ class EndpointLives:
             return await self._turns.turn(entry, new, paused=True)
 
         _ = await self._again(find, step)  # it is deleted next
+        if isinstance(self._store, ReplayStore):  # also those that are paused
+            why, now_ms = f"{endpoint_id(number)} was deleted", self._store.clock.now_ms()
+            await self._store.replays_end(tenant, queue_name(number), why, now_ms)
 
     async def recover(self, find: Find, since: datetime | None, *, dry_run: bool) -> Recovery:
         """Send again what died since a time, or in the last spell, at the rate of draining."""

@@ -7,8 +7,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from postroad.model.endpoint import DISABLED, EndpointEntry, endpoint_id
-from postroad.model.endpoint_life import DEAD, EndpointHour, EndpointRules, LifeEvent, judge
+from postroad.model.endpoint import DISABLED, ENABLED, EndpointEntry, endpoint_id
+from postroad.model.endpoint_life import (
+    DEAD,
+    HOUR_MS,
+    WIDTH,
+    EndpointHour,
+    EndpointRules,
+    LifeEvent,
+    judge,
+)
 from postroad.model.errors import PostroadError, StoreError
 from postroad.model.pace import LIFTED
 from postroad.model.states import DeadReason
@@ -156,6 +164,7 @@ class EndpointWatch:
             self._log.warning("an endpoint could not be looked after", **facts)
 
     async def _look_at(self, store: EventStore, entry: EndpointEntry) -> None:
+        entry = await self._found_failing(store, entry)
         life, queue = entry.row.life, entry.row.queue
         if life.state == DISABLED or not entry.row.url:
             await self._trim(store, entry)
@@ -171,6 +180,24 @@ class EndpointWatch:
                 await self._drained(entry)
                 return
         await self._judge(store, entry)
+
+    async def _found_failing(self, store: EventStore, entry: EndpointEntry) -> EndpointEntry:
+        """Begin the spell of an endpoint that an exhausted message holds back, if none is known:
+        what its process had counted was lost with it, and no try follows that could tell."""
+        row = entry.row
+        if row.life.state != ENABLED or row.life.failing_since_ms or not entry.policy.ordered:
+            return entry
+        head = await store.endpoint_held_head(row.queue)
+        facts = await self._store.message_facts(row.tenant, head) if head is not None else None
+        if facts is None:
+            return entry
+        now_ms = self._store.clock.now_ms()
+        times = [one.started_at_ms for one in facts.tries if one.started_at_ms]
+        since_ms, error = min(times, default=now_ms), facts.tries[-1].error if facts.tries else ""
+        hour_ms, none = now_ms // HOUR_MS * HOUR_MS, (0,) * WIDTH
+        spell = EndpointHour(row.queue, hour_ms, none, False, since_ms, now_ms, error)
+        await store.endpoint_count([spell])
+        return next(iter(await store.endpoints_of([row.queue])), entry)
 
     async def _judge(self, store: EventStore, entry: EndpointEntry) -> None:
         said = judge(entry, await self._rules_of(store, entry), self._store.clock.now_ms())

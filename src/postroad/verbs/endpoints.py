@@ -8,7 +8,7 @@ from typing import Final, Literal, Unpack
 import msgspec
 from msgspec.structs import replace
 
-from postroad.model.durations import Duration, seconds_of
+from postroad.model.durations import Duration
 from postroad.model.endpoint import (
     EndpointEntry,
     EndpointLife,
@@ -20,7 +20,7 @@ from postroad.model.endpoint import (
 )
 from postroad.model.endpoint_life import By, EndpointRules
 from postroad.model.entities import DAY_MS, DEFAULT_TENANT, Policy, Queue
-from postroad.model.errors import BadInput, BadKey, Conflict, UnknownEndpoint
+from postroad.model.errors import BadKey, Conflict, UnknownEndpoint
 from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import KeyRing
 from postroad.model.ladder import check_ladder
@@ -32,7 +32,6 @@ from postroad.model.webhook import Hook, HookRow, HookSecrets
 from postroad.ports.log import Log
 from postroad.ports.store import Store
 from postroad.transports.webhook.endpoints import HOOK, open_row
-from postroad.transports.webhook.signing import LIVE_MAX
 from postroad.transports.webhook.transport import GRACE_MS, WebhookTransport
 from postroad.verbs.bounding import bounded
 from postroad.verbs.endpoint_expiry import EndpointExpiry
@@ -52,6 +51,7 @@ from postroad.verbs.endpoint_facts import (
 from postroad.verbs.endpoint_feed import LEASE_S, EndpointFeeds, FeedAck, FeedPage
 from postroad.verbs.endpoint_life import EndpointLives, EndpointRuleOptions
 from postroad.verbs.endpoint_moves import Edit, Edited, give_queue, other_lane, put_endpoint
+from postroad.verbs.endpoint_rotation import OVERLAP_S, check_overlap, rotated
 from postroad.verbs.endpoint_stats import EndpointStats, Recovery, StatsSpan
 from postroad.verbs.endpoint_tests import EndpointTests, SentTest
 from postroad.verbs.event_stores import event_store
@@ -61,8 +61,6 @@ from postroad.verbs.replays import ReplayVerbs
 from postroad.verbs.sending import Sending
 from postroad.verbs.webhooks import changed, credential_of, sealed
 
-OVERLAP_S: Final = 86_400.0
-OVERLAP_S_MAX: Final = 90 * 86_400.0
 AGAIN_MAX: Final = 10
 
 CancelAll = Callable[..., Awaitable[object]]
@@ -301,29 +299,26 @@ class EndpointAdmin:
         tenant: str = DEFAULT_TENANT,
     ) -> NewEndpoint:
         """Give an endpoint a new secret, which is shown this once. The one before signs too until
-        the overlap ends."""
-        overlap_s = seconds_of(overlap)
-        if not 0 <= overlap_s <= OVERLAP_S_MAX:
-            raise BadInput(f"overlap={overlap!r}: give seconds or a timedelta, at most 90 days")
+        the overlap ends. A Conflict if ten sign already: none is ended before its time,
+        unless with an overlap of 0, which ends all."""
+        overlap_s = check_overlap(overlap)
         secret = new_secret()
 
         async def edit(entry: EndpointEntry, hook: Hook, secrets: HookSecrets) -> Edited:
             now_ms = self._store.clock.now_ms()
+            turned = rotated(secrets, secret, overlap_s, now_ms)
             ends_ms = now_ms + int(overlap_s * 1000)
-            ending = [(old, ends_ms) for old in secrets.secrets]
-            ending += [(old, min(end, ends_ms)) for old, end in secrets.ending if end > now_ms]
-            kept = tuple(ending[: LIVE_MAX - 1])
             # A day before the end; of a short overlap in its middle.
             notice_ms = ends_ms - min(DAY_MS, int(overlap_s * 500)) if overlap_s else 0
             row = replace(entry.row, life=replace(entry.row.life, secret_notice_ms=notice_ms))
-            return Edited(row, hook, replace(secrets, secrets=(secret,), ending=kept))
+            return Edited(row, hook, turned)
 
         return with_secret(await self._edit(id, tenant, edit), secret)
 
     async def delete(self, id: str, *, tenant: str = DEFAULT_TENANT) -> None:  # noqa: A002
         """Delete an endpoint: it gets no events any more, and what waits for it is cancelled."""
         number = (await self._find(id, tenant)).row.id
-        await self._lives.delete(partial(self._find, id, tenant))
+        await self._lives.delete(partial(self._find, id, tenant), number, tenant)
         try:
             # However many they were, none is left.
             _ = await self._cancel_all(queue_name(number), tenant=tenant)

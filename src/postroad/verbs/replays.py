@@ -94,7 +94,7 @@ class Replay(Struct, frozen=True):
     asked_at_ms: int
     ended_at_ms: int | None
     total: int
-    """How many there were to send again when it was asked for."""
+    """How many there were to send again when it was asked for; at least those that were."""
     replayed: int
     waiting: int
     """Those that were left alone, since they still wait to be delivered."""

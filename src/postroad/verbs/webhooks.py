@@ -18,7 +18,7 @@ from postroad.model.kept_bodies import kept_ms
 from postroad.model.keyring import UNSEALED, KeyRing
 from postroad.model.ladder import Ladder, check_ladder
 from postroad.model.redaction import Redaction
-from postroad.model.reserved_headers import check_reserved
+from postroad.model.reserved_headers import check_reserved, check_zone_header
 from postroad.model.webhook import (
     Attempt,
     HeaderNames,
@@ -260,6 +260,7 @@ def changed(hook: Hook, secret: HookSecrets, options: HookOptions) -> tuple[Hook
                 raise BadInput(f"header {name!r}: its name and its value must be texts")
         check_headers(options["headers"])
         check_reserved(options["headers"])
+        check_zone_header(options["headers"])
         headers = {name.lower(): value for name, value in options["headers"].items()}
         secret = replace(secret, headers=headers)
     if "reject" in options:

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct, structs
 
-from postroad.api.links import open_link
+from postroad.api.links import open_portal
 from postroad.api.request import Request
 from postroad.api.routing import drop, fetch, give
 from postroad.model.portal import MINUTES_MAX, ORIGINS_MAX, PortalLink, PortalRight, PortalTheme
@@ -47,7 +47,7 @@ async def portal_link(request: Request, asked: PortalRequest) -> NewPortalLink:
 @give("/v1/portal-sessions", scope=None, status=201, by_code=True)
 async def portal_open(request: Request, asked: PortalCode) -> NewToken:
     """Exchange the code of a link for a token, which does what the link allows until it ends."""
-    return await open_link(request, "portal_open", asked.code, request.road.portal.open)
+    return await open_portal(request, asked.code, request.road.portal.open)
 
 
 @fetch("/v1/portal-links", scope=Scope.admin)

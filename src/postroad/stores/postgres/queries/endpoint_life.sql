@@ -9,13 +9,15 @@ select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expire
  where e.queue_id = any ($1::text::bigint[]) order by e.id
 
 -- name: endpoints_watched
--- List endpoints that are not simply enabled and healthy, and those that are read (they have no URL) if they are asked for.
+-- List endpoints that are not simply enabled and healthy, those whose order group is held, and those that are read (they
+-- have no URL) if they are asked for.
 select e.id, e.tenant, e.queue_id, e.url, e.spec, e.made_at, e.version, e.expires_at, e.state, e.disabled_by, e.reason, e.changed_at, e.failing_since, e.failed_at,
        e.error, e.noticed_at, e.spell_since, e.draining_since, e.secret_notice_at,
        q.policy, ql.lane_id, case when q.block_kind = 'disabled' then q.block_reason else '' end
   from postroad.endpoint e join postroad.queue q on q.id = e.queue_id join postroad.queue_lane ql on ql.queue_id = q.id and ql.shard = 0
  where e.id > $1
    and (e.state <> 'enabled' or e.failing_since > 0 or e.noticed_at > 0 or e.draining_since > 0 or e.secret_notice_at > 0
+        or e.queue_id in (select r.queue_id from postroad.rung r where r.held <> '')
         or q.block_kind = 'disabled' or ($3::boolean and e.url = ''))
  order by e.id limit $2
 

@@ -24,6 +24,11 @@ select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total
 update postroad.replay set state = $3, reason = $4, ended_at = $5, leased_until = 0
  where tenant = $1 and id = $2 and state in ('running', 'paused') returning 1
 
+-- name: replays_end
+-- End the replays of a queue that have not ended.
+update postroad.replay set state = 'cancelled', reason = $3, ended_at = $4, leased_until = 0
+ where tenant = $1 and queue = $2 and state in ('running', 'paused')
+
 -- name: replay_lock
 -- Have a replay that runs, stands at this event, and is this owner's or nobody's any more.
 select 1 from postroad.replay
@@ -31,10 +36,10 @@ select 1 from postroad.replay
  for update
 
 -- name: replay_note
--- Note what a slice did.
+-- Note what a slice did. What waited when it was counted may be sent again by now: the total is never less.
 update postroad.replay
    set cursor = $2, replayed = replayed + $3, waiting = waiting + $4, owner = $5, next_at = $6,
-       leased_until = $7, state = $8, ended_at = $9
+       leased_until = $7, state = $8, ended_at = $9, total = greatest(total, replayed + $3)
  where id = $1 returning 1
 
 -- name: events_from

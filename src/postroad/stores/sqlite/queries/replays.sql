@@ -23,16 +23,21 @@ select id, tenant, queue, spec, state, reason, asked_at, ended_at, cursor, total
 update replay set state = ?3, reason = ?4, ended_at = ?5, leased_until = 0
  where tenant = ?1 and id = ?2 and state in ('running', 'paused')
 
+-- name: replays_end
+-- End the replays of a queue that have not ended.
+update replay set state = 'cancelled', reason = ?3, ended_at = ?4, leased_until = 0
+ where tenant = ?1 and queue = ?2 and state in ('running', 'paused')
+
 -- name: replay_lock
 -- Have a replay that runs, stands at this event, and is this owner's or nobody's any more.
 select 1 from replay
  where id = ?1 and state = 'running' and cursor = ?2 and replayed = ?3 and (owner = ?4 or leased_until <= ?5)
 
 -- name: replay_note
--- Note what a slice did.
+-- Note what a slice did. What waited when it was counted may be sent again by now: the total is never less.
 update replay
    set cursor = ?2, replayed = replayed + ?3, waiting = waiting + ?4, owner = ?5, next_at = ?6,
-       leased_until = ?7, state = ?8, ended_at = ?9
+       leased_until = ?7, state = ?8, ended_at = ?9, total = max(total, replayed + ?3)
  where id = ?1
 
 -- name: events_from
