@@ -40,7 +40,7 @@ BAD = {
     "a column without a name": (b"recipient,\n+6591234567,A\n", "line 1: a column has no name"),
     "nothing": (b"", "is empty"),
     "only a header": (b"recipient,name\n", "has no recipients"),
-    "zero bytes": (b"recipient,name\n+659123\x004567,A\n", "zero bytes"),
+    "zero bytes": (b"recipient,name\n+659123\x004567,A\n", "NUL bytes"),
     "an unknown letter of Windows": (
         b"recipient,name\n+6591234567,\x81\n",
         "line 2: not readable as cp1252",

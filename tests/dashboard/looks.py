@@ -3,7 +3,8 @@
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-PHONE = {"width": 360, "height": 740}
+SMALL = ((320, 640), (360, 740), (768, 1024))
+"""Phones and a tablet, held upright."""
 WRONG = """async () => {
   for (let n = 0; n < 3; n++) await new Promise(requestAnimationFrame);  // how far it scrolls is known
   const wrong = [];
@@ -51,6 +52,16 @@ WRONG = """async () => {
       if (one.own !== other.own && wide > 2 && high > 6)
         wrong.push(`${name(one.own)} is on ${name(other.own)}`);
     }
+  const controls = [...document.querySelectorAll("button, a.button, a.item, input:not([type=hidden]), select, textarea, summary")]
+    .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.closest(".sr, [hidden]"));
+  for (const [n, one] of controls.entries())
+    for (const other of controls.slice(n + 1)) {
+      const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 2 && high > 2 && !one.contains(other) && !other.contains(one))
+        wrong.push(`control ${name(one)} is on ${name(other)}`);
+    }
   for (const each of document.querySelectorAll("main button, main a.button, main input, main select, main textarea")) {
     const box = each.getBoundingClientRect();
     if (each.checkVisibility() && !each.closest(".table, .sr, [hidden]") && (box.right > innerWidth + 1 || box.left < -1))
@@ -71,10 +82,11 @@ def check_access(page: Page, part: str | None = None) -> None:
 
 
 def check_phone(page: Page) -> None:
-    """On a phone all of a page can be seen; afterwards it is as wide as before."""
-    wide = page.viewport_size
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    wrong = page.evaluate(WRONG)
-    if wide:
-        page.set_viewport_size(wide)
-    assert wrong == [], f"{page.url}: " + "\n".join(wrong)
+    """On phones and a tablet all of a page can be seen; afterwards it is as wide as before."""
+    before = page.viewport_size
+    for width, height in SMALL:
+        page.set_viewport_size({"width": width, "height": height})
+        wrong = page.evaluate(WRONG)
+        assert wrong == [], f"{page.url}, {width} wide: " + "\n".join(wrong)
+    if before:
+        page.set_viewport_size(before)

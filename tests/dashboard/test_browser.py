@@ -125,7 +125,8 @@ def test_an_endpoint_is_made_tried_disabled_and_given_a_new_secret(
         expect(page.get_by_text("disabled", exact=True)).to_be_visible()
         page.get_by_role("button", name="Enable").click()
         expect(page.get_by_role("button", name="Disable")).to_be_visible()
-        page.get_by_role("button", name="Rotate secret").click()
+        page.get_by_text("Rotate secret…").click()
+        page.get_by_role("button", name="Give it a new secret").click()
         expect(page.locator("#secret")).to_contain_text("whsec_")
         assert page.locator("#secret").inner_text() != first
         page.get_by_role("link", name="Done").click()

@@ -149,6 +149,7 @@ def test_an_upload_that_breaks_off_is_sent_again_with_one_press(
     ends: list[Callable[[Route], None]] = [
         lambda _held: None,
         lambda broken: broken.abort("connectionreset"),
+        lambda _held: None,
         lambda passed: passed.continue_(),
     ]
 
@@ -169,6 +170,10 @@ def test_an_upload_that_breaks_off_is_sent_again_with_one_press(
         page.get_by_role("button", name="Upload", exact=True).click()
         told(page, "The upload broke off")
         watched.away = False
+        page.get_by_role("button", name="Upload", exact=True).click()
+        expect(page.get_by_role("progressbar", name="Upload")).to_be_visible()
+        expect(page.locator("#notice")).to_have_count(0)  # what it said is of another upload
+        page.get_by_role("button", name="Stop the upload").click()
         page.get_by_role("button", name="Upload", exact=True).click()
         told(page, "3 recipients imported.")
         expect(page.get_by_role("progressbar", name="Upload")).to_have_count(0)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from postroad.model.campaign import HaltRule
 from tests.campaigns.provider import TOKEN, Provider
 from tests.campaigns.stories import LOCAL, numbers, prepare, reaches
 from tests.dashboard.stand import PageStand
@@ -164,8 +165,29 @@ async def test_the_start_of_a_draft_is_planned(stand: PageStand, provider: Provi
     past = await stand.post("/campaigns/schedule", script, name="new", at="2001-01-01T10:00")
     assert past.json()["bad"]
     said = await act(stand, "/campaigns/schedule", name="new", at="2999-01-01T10:00")
-    assert "starts by itself" in said
+    assert "starts by itself at 2999-01-01 10:00:00 UTC" in said
     assert (await stand.road.campaigns.show("new")).state == "scheduled"
     page = (await stand.get("/campaign?name=new")).content
-    assert b"2999-01-01 10:00:00 UTC" in page
+    assert b"2999-01-01 10:00:00 UTC, <time" in page, "also where scripts tell how long it is"
     assert b"/campaigns/edit" in page
+
+
+async def test_a_resume_of_what_halted_says_that_it_may_halt_again(
+    stand: PageStand, provider: Provider, tmp_path: Path
+) -> None:
+    await stand.login()
+    people = numbers(20, REFUSED)
+    rule = HaltRule(failures_min=2, percent=10)
+    await prepare(stand.road, provider, tmp_path, people, rate="50/s", halt=rule)
+    async with sending(stand):
+        await act(stand, "/campaigns/start", name="c")
+        halted = await reaches(stand.road, "halted")
+    assert "resume with override" in halted.reason
+    page = (await stand.get("/campaign?name=c")).content
+    assert b">Resume with override: halt no more<" in page
+    said = await act(stand, "/campaigns/resume", name="c")
+    assert f"It halts again if this still holds: {halted.reason}" in said
+    async with sending(stand):
+        _ = await reaches(stand.road, "halted")
+    said = await act(stand, "/campaigns/resume", name="c", override="yes")
+    assert "halts again" not in said

@@ -2,10 +2,12 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from postroad.config import Settings
+from postroad.dashboard.asking import PageApi
 from postroad.dashboard.plots import parts_of
 from postroad.model.webhook import WebhookRules
 from tests.dashboard.stand import PageStand
@@ -51,6 +53,27 @@ async def test_a_queue_whose_tries_all_fail_is_in_trouble(stand: PageStand) -> N
     shown = (await stand.get(f"/messages/{number}")).content.decode()
     assert "webhook-id" not in shown
     assert "no &lt;b&gt;you" not in shown
+
+
+async def test_each_block_of_a_queue_is_told_with_its_own_reason_and_end(
+    stand: PageStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stand.send("good")
+    await stand.login()
+    get = PageApi.get
+    quota = {"block": "quota", "block_reason": "429 Slow down", "block_until_ms": 600_000}
+
+    async def both(self: PageApi, path: str, **query: object) -> Any:
+        found = await get(self, path, **query)
+        if path == "/v1/queues":  # its lane's circuit is open, too
+            row = found["queues"][0] | quota | {"because": "circuit open: no answer in time"}
+            return {**found, "queues": [row]}
+        return found
+
+    monkeypatch.setattr(PageApi, "get", both)
+    table = (await stand.get("/queues")).content.decode()
+    assert "429 Slow down; ends <time" in table
+    assert "circuit open: no answer in time</div>" in table, "without the end of the other"
 
 
 async def test_a_tenant_that_does_not_exist_is_not_shown(stand: PageStand) -> None:

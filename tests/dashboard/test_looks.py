@@ -143,6 +143,7 @@ def test_what_is_cut_covered_or_scrolled_unnoticed_is_found(browser: Browser) ->
         ("<div style='overflow: hidden'><p style='width: 500px'>" + "a " * 200, "cut off by DIV"),
         ("<b>One</b><b style='margin-left: -20px'>Two</b>", "B One is on B Two"),
         ("<main style='overflow: hidden'><button style='margin-left: 340px'>Go", "cut off: BUTTON"),
+        ("<select><option>a</select><button style='margin-left: -20px'>b", "control SELECT"),
         ("<div class=table style='overflow: auto'><p style='width: 500px'>a", "nothing tells"),
     ):
         page.set_content(html)

@@ -50,6 +50,7 @@ async def test_what_cannot_be_read_is_told_in_place_and_changes_nothing(stand: P
     for wrong, told in (
         ({"body": "{no json"}, "no JSON"),
         ({"every": "often"}, "no seconds"),
+        ({"every": "1e9"}, "every_s: give a number, at most 3"),
         ({"every": "60", "cron": "0 9 * * *"}, "one of them"),
         ({"cron": "61 9 * * *"}, "61 9"),
     ):

@@ -90,7 +90,7 @@ async def test_without_scripts_the_page_says_what_came_of_it(
         (b"PK\x03\x04" + bytes(100), "is a workbook or an archive: save it as CSV"),
         (b"\x1f\x8b\x08" + bytes(100), "compressed: unpack it"),
         (b"%PDF-1.7\n", "is a PDF document"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(100), "zero bytes: it is no text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), "NUL bytes: it is no text"),
     ],
 )
 async def test_what_is_no_file_of_recipients_is_refused_with_a_sentence(
@@ -201,6 +201,9 @@ async def test_who_may_not_manage_uploads_nothing(stand: PageStand, provider: Pr
     assert other.status == 403
 
 
+OFFERED = (b"Start\xe2\x80\xa6", b">Estimate<", b"Plan the start", b"Send test", b">Preview<")
+
+
 async def test_an_unfinished_import_is_told_and_discarded(
     stand: PageStand, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,14 +215,20 @@ async def test_an_unfinished_import_is_told_and_discarded(
     with monkeypatch.context() as patch:
         patch.setattr(type(stand.road.campaigns._store), "end_import", killed)
         assert (await stand.upload(PATH, NO_REST, name="c")).json()["bad"]
-    assert b"An import stands at line 3" in (await stand.get("/campaign?name=c")).content
+    page = (await stand.get("/campaign?name=c")).content
+    assert b"it stands at line 3" in page
     other = (await stand.upload(PATH, NO_REST + b"+16000000003,Eve\n", name="c")).json()
     assert other["bad"]
     done = (await stand.upload(PATH, NO_REST, name="c")).json()  # the same file: it goes on
     assert not done["bad"], done
+    page = (await stand.get("/campaign?name=c")).content
+    assert [each for each in OFFERED if each not in page] == []
     with monkeypatch.context() as patch:
         patch.setattr(type(stand.road.campaigns._store), "end_import", killed)
         await stand.upload(PATH, b"recipient,name\n+16000000009,Joe\n", name="c")
+    page = (await stand.get("/campaign?name=c")).content
+    assert [each for each in OFFERED if each in page] == [], "what needs the whole file"
+    assert page.count(b"An import is under way, or unfinished") == 2
     assert "discarded" in await act(stand, "/campaigns/discard", name="c")
     assert (await stand.road.campaigns.show("c")).counts.total == 2
 

@@ -104,7 +104,8 @@ def test_every_field_is_filled_in_some_state() -> None:
     for way, *_ in STATES:
         lived(way, look)
     for kind in (Explanation, QueueExplanation, LaneExplanation, NextStep, ActiveBlock, Try, Owner):
-        # The tests below; tests/pacing/test_lanes.py; tests/channels; what came back: tests/mail.
+        # The tests below; tests/pacing/test_lanes.py; tests/channels; what came back: tests/mail;
+        # the window: tests/api/test_window.py.
         elsewhere = {"late", "limits", "lane_free_at_ms", "recipient", "reports", "window"}
         assert set(kind.__struct_fields__) - filled[kind.__name__] <= elsewhere
 

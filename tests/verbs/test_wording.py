@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from postroad.model.explain import Explanation
-from postroad.model.wording import duration_text, public_name
+from postroad.model.wording import duration_text, exact_duration, public_name
 from tests.rig.world import World
 from tests.verbs.states import lived, over_quota
 
@@ -50,3 +50,17 @@ def test_two_queues_on_one_server_can_be_told_apart() -> None:
 )
 def test_a_span_is_told_in_its_two_largest_units(ms: int, words: str) -> None:
     assert duration_text(ms) == words
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (1_500, "1.5 s"),
+        (90_000, "1 min 30 s"),
+        (3_600_000, "1 h"),
+        (90_061_250, "1 d 1 h 1 min 1.25 s"),
+        (31_622_399_999, "365 d 23 h 59 min 59.999 s"),
+    ],
+)
+def test_an_interval_is_told_as_it_is(ms: int, shown: str) -> None:
+    assert exact_duration(ms) == shown

@@ -18,12 +18,19 @@ from postroad.model.ticks import DeclaredInCode, UnknownTimetable
 PATTERN: Final = re.compile(r"matching regex '\^\((.*?)\|?\)\$'")
 
 
+BOUND: Final = re.compile(r"expected `(int|float)` ([<>]=?) ([\d.e+-]+)")
+BOUNDS: Final = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
+
+
 def field_error(field: str, words: str, choices: Sequence[str] = ()) -> FieldError:
     """What is wrong with a field, in words that say what to give. `choices`: all values that it
     may have, where they are few."""
     listed = PATTERN.search(words)
     if listed:
         words = f"give one of {', '.join(listed[1].split('|'))}"
+    elif bound := BOUND.fullmatch(words):
+        whole = "whole number" if bound[1] == "int" else "number"
+        words = f"give a {whole}, {BOUNDS[bound[2]]} {bound[3].removesuffix('.0')}"
     elif "rfc3339" in words.lower():
         words = "give a time with its zone, as 2026-01-31T12:00:00Z"
     elif words.startswith("invalid") and choices:

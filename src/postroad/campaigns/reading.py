@@ -157,7 +157,7 @@ def _detect(path: Path, start: bytes, *, is_utf8: bool) -> tuple[str, bool]:
         if start.startswith(mark):
             raise BadFile(f"{path.name} is {what}")
     if b"\0" in start:
-        raise BadFile(f"{path.name} has zero bytes: it is no text, or UTF-16 without its mark")
+        raise BadFile(f"{path.name} has NUL bytes: it is no text, or UTF-16 without its mark")
     return ("utf-8", False) if is_utf8 else ("cp1252", True)
 
 

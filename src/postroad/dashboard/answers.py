@@ -26,7 +26,13 @@ def frame(request: Request) -> dict[str, Any]:
     name = guarding.cookie_name(request, guarding.THEME)
     chosen = guarding.cookies(request).get(name, "")
     theme = chosen if chosen in THEMES else ""
-    return {"pages": PAGES, "theme": theme, "version": VERSION, "watched_max": WATCHED_MAX}
+    return {
+        "pages": PAGES,
+        "now_ms": request.context.road.store.clock.now_ms(),
+        "theme": theme,
+        "version": VERSION,
+        "watched_max": WATCHED_MAX,
+    }
 
 
 def html_page(

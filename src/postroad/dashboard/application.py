@@ -29,11 +29,12 @@ from postroad.dashboard.jobs import PageJobs
 from postroad.dashboard.keeping import Keeper
 from postroad.dashboard.logins.entering import LOGIN, PATHS, Logins
 from postroad.dashboard.pages import ACTIONS, FILES, UPLOADS, find_page
-from postroad.dashboard.paging import ActionResult, Form, PageView, WebPage
+from postroad.dashboard.paging import QUESTION, ActionResult, Form, PageView, WebPage
 from postroad.dashboard.passing import PassOn, pass_on
 from postroad.dashboard.regions import Regions
 from postroad.dashboard.rendering import MEDIA, assets, release, render
-from postroad.model.errors import PostroadError, Unauthorized
+from postroad.dashboard.submissions import PageQuestion, Submissions, mark_forms
+from postroad.model.errors import Forbidden, PostroadError, Unauthorized
 from postroad.model.problem import Problem
 from postroad.model.tokens import Scope
 from postroad.verbs.sessions import SESSION_S
@@ -42,7 +43,7 @@ from postroad.verbs.tokens import check_one_tenant, is_one_tenant
 EVENTS: Final = "text/event-stream"
 FORM_BYTES_MAX: Final = 1 << 20
 STATIC: Final = "/static/"
-OWN: Final = (*PATHS, "/logout", "/live", "/tenant", "/theme")
+OWN: Final = (*PATHS, "/logout", "/live", "/tenant", "/theme", "/question")
 YEAR_S: Final = 31_536_000
 REGION: Final = "postroad-region"
 """A script asks for some regions of a page, by their names."""
@@ -64,6 +65,7 @@ class Dashboard:
         self._logins = Logins(api)
         self._jobs = PageJobs(api.context.log, clock)
         self._watching: Counter[str] = Counter()
+        self._submissions = Submissions()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -120,10 +122,14 @@ class Dashboard:
             raise MethodNotAllowed(f"{request.method} is not answered here: use GET or POST")
         if path == "/live":
             return self._live(request)
+        if path == "/question":
+            return self._question(request)
         if found is None:
             shown = path[:CHARACTERS_SHOWN]
             raise NotFound(f"there is no page at {shown}: the overview leads to those that are")
         page, values = found
+        if page.scope not in request.who.scopes:
+            raise Forbidden(f"this page is for people with the scope {page.scope}")
         view = self._view(request, page, values, page.own_query(_query(request.query)))
         names = request.headers.get(REGION)
         if names is not None:
@@ -163,12 +169,28 @@ class Dashboard:
         more = {**frame(request), "view": view, "page": page, "notice": notice}
         html = render(f"{page.name}/page.html", region=shown, **more)
         drop = (guarding.cookie(request, guarding.NOTICE, "", 0),) if notice else ()
-        return Response(html.encode(), status, media_type=HTML, cookies=drop)
+        return Response(mark_forms(html).encode(), status, media_type=HTML, cookies=drop)
+
+    def _question(self, request: Request) -> Response[Any]:
+        """Ask what a form has to be asked about."""
+        number = _query(request.query).get("id", "")
+        asked = self._submissions.question(number, request.who.token)
+        if asked is None:
+            raise NotFound("this question is not remembered: go back to the page, and ask again")
+        return self._instead(request, asked.page, asked.template, asked.shown, asked.back)
+
+    def _instead(
+        self, request: Request, page: WebPage, template: str, shown: dict[str, Any], back: str
+    ) -> Response[Any]:
+        view = self._view(request, page, {}, {})
+        all_shown = {**frame(request), "view": view, "page": page, "notice": "", "back": back}
+        html = render(template, **(all_shown | shown))
+        return Response(mark_forms(html).encode(), media_type=HTML)
 
     async def _some(self, page: WebPage, view: PageView, names: list[str]) -> Response[bytes]:
         wanted = [region for region in page.regions if region.name in names]
         html = [(await self._regions.get(page, region, view)).html for region in wanted]
-        return Response("".join(html).encode(), media_type=HTML)
+        return Response(mark_forms("".join(html)).encode(), media_type=HTML)
 
     def _live(self, request: Request) -> Stream:
         """Tell a page which of its regions are stale."""
@@ -226,19 +248,28 @@ class Dashboard:
             return go(_own_address(form.one("back"), "/"), kept)
         if path not in ACTIONS:
             raise nothing_at(path)
+        return await self._act_once(request, path, form)
+
+    async def _act_once(self, request: Request, path: str, form: Form) -> Response[Any]:
         page, act = ACTIONS[path]
         back = _own_address(form.one("back"), page.path)
-        view = self._view(request, page, {}, {})
+        view, session = self._view(request, page, {}, {}), request.who.token
+        quiet = FETCH in request.headers  # a script sends a form once, and often the same one
+        claim = b""
         try:
+            claim = b"" if quiet else self._submissions.claim(session, path, form)
             done, bad = await act(view, form), False
         except ProblemAnswer as error:
+            self._submissions.release(claim)
             done, bad = ActionResult(error.problem.detail), True
         self._keeper.forget()
+        if done.page == QUESTION and not quiet:
+            self._submissions.release(claim)
+            asked = PageQuestion(session, page, done.page, done.shown, back)
+            return go(self._submissions.ask(asked))
         if done.page:
-            shown = {**frame(request), "view": view, "page": page, "notice": "", "back": back}
-            html = render(done.page, **(shown | done.shown))
-            return Response(html.encode(), media_type=HTML)
-        if FETCH in request.headers:
+            return self._instead(request, page, done.page, done.shown, back)
+        if quiet:
             return Response({"notice": done.notice, "bad": bad, "go": done.go})
         told = guarding.fitting(("! " if bad else "") + done.notice)
         kept = guarding.cookie(request, guarding.NOTICE, told, NOTICE_S)

@@ -1,9 +1,11 @@
 """How pages ask: requests to the API of the same process, with the token of a session."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from postroad.api.answering import MEDIA_TYPE as PROBLEM
 from postroad.api.app import Application
@@ -12,6 +14,15 @@ from postroad.api.progress import NDJSON
 from postroad.api.request import Request
 from postroad.model.problem import Problem
 from postroad.remote.api_request import ApiRequest, part
+
+HINTS: Final = re.compile(
+    r"[:;,] see (?:`postroad [^`]*`|settings\.[\w.]+)(?: for what became of it)?"
+)
+
+
+def without_hints(text: str) -> str:
+    """A sentence without the command or setting that tells more: people at pages have none."""
+    return HINTS.sub("", text)
 
 
 class ProblemAnswer(Exception):
@@ -96,7 +107,8 @@ class PageApi:
         signed = msgspec.structs.replace(asked, headers={**self._headers, **asked.headers})
         answer = await ask(self._app, signed, heard, begin=begin, sent=sent, client=self._client)
         if answer.status >= 400 and answer.headers["content-type"] == PROBLEM:
-            raise ProblemAnswer(msgspec.json.decode(answer.content, type=Problem))
+            told = msgspec.json.decode(answer.content, type=Problem)
+            raise ProblemAnswer(replace(told, detail=without_hints(told.detail)))
         return answer.json() if answer.content else None
 
 

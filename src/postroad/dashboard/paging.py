@@ -81,6 +81,13 @@ class Region(Struct, frozen=True):
     fresh_s: float = FRESH_S
 
 
+QUESTION: Final = "confirm.html"
+"""The template of what is asked before something is done."""
+
+
+NOTHING: Final = "There is nothing to do: no message matches."
+
+
 class ActionResult(Struct, frozen=True):
     """What an action did, in a sentence; and where to go on, if not where it came from."""
 
@@ -97,6 +104,11 @@ class Form:
     def __init__(self, pairs: list[tuple[str, str]], file: FormFile | None = None) -> None:
         self._pairs = pairs
         self._file = file
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """All fields, with the name of the file."""
+        return [*self._pairs, ("file", self._file.name)] if self._file else self._pairs
 
     def file(self) -> FormFile:
         """The file that comes with it; a refusal if none was chosen."""

@@ -14,6 +14,7 @@ from postroad.model.facts import COUNTED_MAX
 from postroad.model.states import DeadReason, State
 from postroad.model.suppression import Reason
 from postroad.model.wording import duration_text
+from postroad.model.wording import moment as moment_text
 
 ROOM: Final = "postroad.dashboard"
 MEDIA: Final = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
@@ -31,7 +32,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    shown = (count, upto, moment, took, lasts, cut, words, plural, coded)
+    shown = (count, upto, moment, dated, took, lasts, cut, words, plural, coded)
     made.filters.update({each.__name__: each for each in shown})
     made.globals["asset"] = asset
     made.globals["states"] = [each.value for each in State]
@@ -87,6 +88,11 @@ def moment(at_ms: int | None) -> Markup:
     return Markup('<time datetime="{}">{}</time>').format(
         at.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{at:%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+def dated(at_ms: int) -> str:
+    """A time that is far away, with its date and zone also where scripts run."""
+    return moment_text(at_ms)
 
 
 def took(ms: float | None) -> str:

@@ -38,6 +38,7 @@ from postroad.model.next_step import (
     blocks_on_message,
     blocks_on_queue,
     is_feed,
+    is_last,
     next_step,
     overdue,
 )
@@ -293,7 +294,7 @@ def _next_step(
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, oldest_ms, *ends])
     for place in (AWAY, RULED):
-        if any((hold.scope, hold.kind) == place for hold in holds):
+        if not is_last(block, holds) and any((hold.scope, hold.kind) == place for hold in holds):
             return NextStep(NextKind.probe, ENDS[place], not_before_ms)
     if block is not None:
         return NextStep(NextKind.probe, ENDS[(BlockScope.queue, block.kind)], not_before_ms)

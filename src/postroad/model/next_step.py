@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from postroad.model.block import BACKOFFS, BlockKind
+from postroad.model.block import BACKOFFS, Block, BlockKind
 from postroad.model.endpoint import FEED
 from postroad.model.facts import LaneState, Live, MessageFacts, PaceFacts, QueueFacts
 from postroad.model.hours import OUTSIDE, OpenHours
@@ -264,7 +264,7 @@ def _attempt(
     last = max(holds, key=lambda hold: hold.until_ms or 0, default=None)
     why = "it is due" if last is None else ENDS.get((last.scope, last.kind), "its wait ends then")
     lane, block = facts.lane, facts.queue.block
-    if lane and lane.circuit.is_open:
+    if lane and lane.circuit.is_open and not is_last(block, holds):
         # Its success lifts the queue's `unreachable` block too, before that one's own end.
         lifts = block is not None and block.kind is BlockKind.unreachable
         first_ms = max(now_ms, live.due_ms, lane.circuit.until_ms)
@@ -283,6 +283,15 @@ def _attempt(
         others = "1 other" if live.others_due == 1 else f"{live.others_due} others"
         why += f"; {others} of its lane {'is' if live.others_due == 1 else 'are'} due by then"
     return NextStep(NextKind.attempt, why, not_before_ms, exact)
+
+
+def is_last(block: Block | None, holds: list[ActiveBlock]) -> bool:
+    """Whether a queue's own block ends last: then its reason is told with that end. One of an
+    unreachable server ends with the lane's circuit."""
+    last = max(holds, key=lambda hold: hold.until_ms or 0, default=None)
+    if block is None or last is None or block.kind is BlockKind.unreachable:
+        return False
+    return (last.scope, last.kind) == (BlockScope.queue, block.kind)
 
 
 def overdue(

@@ -31,6 +31,18 @@ def moment(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def exact_duration(ms: int) -> str:
+    """Write a duration with all its units: "1 h 1.5 s"."""
+    left_ms, words = ms, []
+    for unit, seconds in UNITS_S[:-1]:
+        if left_ms >= seconds * 1000:
+            words.append(f"{left_ms // (seconds * 1000)} {unit}")
+            left_ms %= seconds * 1000
+    if left_ms or not words:
+        words.append(f"{left_ms / 1000:g} s")
+    return " ".join(words)
+
+
 def duration_text(ms: int) -> str:
     """Write a duration in its two largest units."""
     left_s, words = ms // 1000, []

@@ -12,7 +12,7 @@ from postroad.model.errors import BadInput
 from postroad.model.states import NEVER
 from postroad.model.texts import checked
 from postroad.model.ticks import Missed, Schedule
-from postroad.model.wording import duration_text
+from postroad.model.wording import exact_duration
 
 LATE_MS: Final = 60_000
 """A tick that is found later than this was missed."""
@@ -109,7 +109,7 @@ def to_send(found: Sequence[int], next_ms: int, missed: Missed, now_ms: int) -> 
 def told_when(schedule: Schedule) -> str:
     """When a timetable comes, in words: `at 09:00 every day Europe/Berlin`."""
     if schedule.every_ms:
-        return f"every {duration_text(schedule.every_ms)}"
+        return f"every {exact_duration(schedule.every_ms)}"
     try:
         words = CronSim(schedule.cron, SOME_DAY).explain()
     except CronSimError:

@@ -45,6 +45,9 @@ from postroad.verbs.timetable_facts import (
     timetable_facts,
 )
 
+ONE_OF_THEM: Final = (
+    "give a cron line, as '0 9 * * *', or an interval, as 3600 seconds: one of them"
+)
 SHOWN: Final = 5
 """Next times that are shown of one timetable."""
 RACES_MAX: Final = 20
@@ -102,7 +105,7 @@ class TimetableVerbs:
         """Make a timetable: from now on the body is sent to the queue at the times of `cron`, in
         its `zone`, or `every` so often, each time once in the whole fleet."""
         if ("cron" in times) == ("every" in times):
-            raise BadInput("give cron='0 9 * * *' or every=3600, one of them")
+            raise BadInput(ONE_OF_THEM)
         now_ms = self._store.clock.now_ms()
         empty = Timetabled(Schedule(name, "", "UTC", now_ms, tenant), queue, Missed.latest)
         asked = TimetableChange(body=body, queue=queue, **times)
@@ -145,7 +148,7 @@ class TimetableVerbs:
         if not changed:
             raise BadInput("say what is to be different: cron, every, zone, missed, queue or body")
         if {"cron", "every"} <= changed.keys():
-            raise BadInput("give cron='0 9 * * *' or every=3600, one of them")
+            raise BadInput(ONE_OF_THEM)
 
         def turn(row: Timetabled, now_ms: int) -> Timetabled:
             return _changed(row, changed, now_ms)

@@ -81,7 +81,8 @@ class Portal:
         if link is None:
             html = render("portal/gone.html", t=texts)
             return Response(html.encode(), 404, _framed((ANYWHERE,)), HTML)
-        html = render("portal/frame.html", t=texts, link=link)
+        now_ms = self._context.road.store.clock.now_ms()
+        html = render("portal/frame.html", t=texts, link=link, now_ms=now_ms)
         return Response(html.encode(), 200, _framed(link.origins), HTML)
 
     async def _inside(self, request: Request, link_id: str, rest: list[str]) -> Response[Any]:

@@ -1,5 +1,8 @@
 // Forms that need no other page: sent as they would be, and their answer is told in place.
-import { refresh } from "./live.js";
+import { ended, refresh } from "./live.js";
+
+const TWICE_MS = 2000;  // a double click sends a form once
+let last = {};
 
 export function say(text, bad) {
   const old = document.getElementById("notice");
@@ -18,7 +21,7 @@ async function send(form, button) {
     const answer = await fetch(button.getAttribute("formaction") || form.action, {
       method: "POST", body: data, headers: { "postroad-fetch": "1" },
     });
-    if (answer.status === 401) return location.assign("/login");
+    if (answer.status === 401) return ended();
     const said = await answer.json();
     if (said.go && !said.bad) return location.assign(said.go);
     say(said.notice, said.bad);
@@ -46,6 +49,11 @@ function chosen() {
 export function start() {
   document.addEventListener("submit", (event) => {
     const button = event.submitter;
+    if (!event.target.matches("[data-quiet], [data-upload]")) {
+      if (last.form === event.target && Date.now() - last.atMs < TWICE_MS) event.preventDefault();
+      else last = { form: event.target, atMs: Date.now() };
+      return;
+    }
     if (!button || !event.target.hasAttribute("data-quiet")) return;
     event.preventDefault();
     send(event.target, button);

@@ -7,15 +7,16 @@ const RETRY_MAX_MS = 15000;
 let source = null;
 let retry = 0;
 let waitMs = 1000;
+let over = false;
 
 const regions = () => [...document.querySelectorAll("[data-region]")];
 const here = () => location.pathname + location.search;
 
-const WORDS = { on: "Live", off: "Paused", away: "No answer", full: "Not live", refused: "Not live" };
+const WORDS = { on: "Live", off: "Paused", away: "No answer", full: "Not live", refused: "Not live", ended: "Logged out" };
 
 function show(state, why = "") {
   document.documentElement.dataset.live = state;
-  for (const name of ["away", "full", "refused"]) {
+  for (const name of ["away", "full", "refused", "ended"]) {
     const told = document.getElementById(name);
     if (told) told.hidden = state !== name;
   }
@@ -34,7 +35,7 @@ export async function refresh(names) {
   const wanted = names ?? regions().map((each) => each.dataset.region);
   if (!wanted.length) return;
   const answer = await fetch(here(), { headers: { "postroad-region": wanted.join(",") } });
-  if (answer.status === 401) return location.assign("/login");
+  if (answer.status === 401) return ended();
   if (!answer.ok) throw new Refused(await refusal(answer));
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const next of fresh.querySelectorAll("[data-region]")) {
@@ -45,8 +46,17 @@ export async function refresh(names) {
   document.dispatchEvent(new Event("refreshed"));
 }
 
+const typed = (each) => /checkbox|radio/.test(each.type) ? each.checked !== each.defaultChecked : each.value !== each.defaultValue;
+
+export function ended() {  // what was typed stays until somebody leaves the page
+  if (![...document.querySelectorAll("main :is(input:not([type=hidden]), textarea)")].some(typed)) return location.assign("/login");
+  over = true;
+  close();
+  show("ended");
+}
+
 function open() {
-  if (source || document.hidden || !regions().length) return;
+  if (over || source || document.hidden || !regions().length) return;
   clearTimeout(retry);
   const seen = regions().map((each) => `${each.dataset.region}:${each.dataset.tag}`).join(",");
   source = new EventSource("/live?" + new URLSearchParams({ page: here(), seen }));
@@ -76,6 +86,7 @@ async function lost() {
     show(why ? "refused" : "away", why);
   }
   clearTimeout(retry);
+  if (over) return;
   retry = setTimeout(open, waitMs);
   waitMs = Math.min(waitMs * 2, RETRY_MAX_MS);
 }
@@ -83,7 +94,7 @@ async function lost() {
 export function start() {
   if (!regions().length) return;
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) { close(); show("off"); } else { open(); }
+    if (document.hidden) { close(); show("off"); } else { over = false; open(); }
   });
   addEventListener("pagehide", close);
   addEventListener("pageshow", open);

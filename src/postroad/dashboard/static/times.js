@@ -1,6 +1,11 @@
 // Times as people read them: ago or to go, with the whole time in a tooltip.
 const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 
+// By the server's clock: that of a browser may be wrong.
+const [loaded] = performance.getEntriesByType("navigation");
+const shown = Number(document.documentElement.dataset.now);
+const aheadMs = shown && loaded ? shown - (Date.now() - performance.now() + loaded.responseStart) : 0;
+
 function words(seconds) {
   const far = Math.abs(seconds);
   if (far < 1) return "now";
@@ -14,7 +19,7 @@ function words(seconds) {
 }
 
 export function tell(root = document) {
-  const now = Date.now();
+  const now = Date.now() + aheadMs;
   for (const each of root.querySelectorAll("time[datetime]")) {
     const at = new Date(each.dateTime);
     const text = words((at - now) / 1000);

@@ -1,7 +1,7 @@
 // Forms with a file: sent in the background, with how far it is. A cut leaves the file chosen, so that
 // one press sends it again; nothing of a cut upload is stored.
 import { say } from "./forms.js";
-import { refresh } from "./live.js";
+import { ended, refresh } from "./live.js";
 
 const UNITS = ["bytes", "kB", "MB", "GB"];
 let sending = null;
@@ -42,7 +42,7 @@ function storing(state) {  // from here on the server goes on by itself
 }
 
 async function told(request, form) {
-  if (request.status === 401) return location.assign("/login");
+  if (request.status === 401) return ended();
   let said = { notice: `The server refused the file (${request.status}).`, bad: true };
   try { said = JSON.parse(request.responseText); } catch { /* a proxy's own page */ }
   const bad = said.bad ?? true;
@@ -61,6 +61,7 @@ function send(form) {
   const { name, size: bytes } = form.querySelector("input[type=file]").files[0];
   const most = Number(form.dataset.upload);
   if (bytes > most) return say(`${name} has ${size(bytes)}, and a file may have ${size(most)}: send it in parts.`, true);
+  document.getElementById("notice")?.remove();  // what it says is of another upload
   const state = shown(form);
   const request = sending = new XMLHttpRequest();
   request.upload.onprogress = follow(state, Date.now());

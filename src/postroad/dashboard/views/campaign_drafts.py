@@ -11,8 +11,10 @@ from postroad.dashboard.multipart import FormFile
 from postroad.dashboard.paging import ActionResult, Form, PageView, refusal, with_zone
 from postroad.dashboard.rendering import count, lasts, plural
 from postroad.dashboard.views.importing import import_csv
+from postroad.model.wording import moment
 from postroad.remote.api_request import part
 
+ENCODINGS: Final = {"cp1252": "Western European text (Windows-1252)"}
 PATH: Final = "/v1/campaigns"
 HTML: Final = "text/html; charset=utf-8"
 TEXTS: Final = ("template", "subject", "html", "recipient", "zone")
@@ -89,7 +91,8 @@ async def schedule(view: PageView, form: Form) -> ActionResult:
     """Start a draft at a time."""
     at = with_zone(form.need("at"))
     told = await view.api.post(f"{one(form.need('name'))}/schedule", {"at": at})
-    return ActionResult(f"{told['name']} starts by itself at that time, while a worker runs.")
+    when = moment(told["start_at_ms"])
+    return ActionResult(f"{told['name']} starts by itself at {when}, while a worker runs.")
 
 
 def _typed(form: Form, name: str) -> str:
@@ -114,12 +117,13 @@ async def import_text(view: PageView, form: Form) -> ActionResult:
 
 async def _import(view: PageView, form: Form, file: FormFile) -> ActionResult:
     done = await import_csv(view, form, f"{one(form.need('name'))}/import", file)
+    encoding = ENCODINGS.get(done["encoding"], done["encoding"])
     parts = [
         f"{plural(done['rows'], 'recipient')} imported",
         f"{plural(done['duplicates'], 'duplicate')} left out" if done["duplicates"] else "",
         f"{plural(done['invalid'], 'invalid line')} left out" if done["invalid"] else "",
         f"{count(done['suppressed'])} suppressed" if done["suppressed"] else "",
-        f"read as {done['encoding']}, which is a guess" if done["guessed"] else "",
+        f"read as {encoding}, which is a guess" if done["guessed"] else "",
     ]
     return ActionResult(f"{', '.join(each for each in parts if each)}.")
 

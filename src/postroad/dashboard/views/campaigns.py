@@ -50,8 +50,15 @@ async def _export(view: PageView) -> PassOn:
     return PassOn(f"{named(view)}/export", query, f"{file_stem(view.query.get('name', ''))}.{kind}")
 
 
-def _how(form: Form) -> dict[str, Any]:
-    return {"override": bool(form.one("override"))}
+async def _resume(view: PageView, form: Form) -> ActionResult:
+    path, name = one(form.need("name")), form.need("name")
+    override = bool(form.one("override"))
+    before = await view.api.get(path)
+    await view.api.do(f"{path}/resume", {"override": override})
+    said = f"{name} goes on with what was certainly not sent."
+    if before["state"] == "halted" and not override:
+        said += f" It halts again if this still holds: {before['reason']}"
+    return ActionResult(said)
 
 
 async def _settle(view: PageView, form: Form) -> ActionResult:
@@ -73,11 +80,11 @@ PAGE: Final = WebPage(
         "/campaigns/stop": does(
             f"POST {ITS}/stop", "{name} is stopped: no new calls start until it is resumed."
         ),
-        "/campaigns/resume": does(
-            f"POST {ITS}/resume", "{name} goes on with what was certainly not sent.", _how
-        ),
+        "/campaigns/resume": _resume,
         "/campaigns/retry": does(
-            f"POST {ITS}/retry", "{name} sends again to those that certainly failed."
+            f"POST {ITS}/retry",
+            "{name} goes over those that certainly failed: it sends again to all that are not "
+            "suppressed.",
         ),
         "/campaigns/cancel": does(f"POST {ITS}/cancel", "{name} is cancelled."),
         "/campaigns/delete": does(

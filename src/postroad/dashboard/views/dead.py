@@ -6,6 +6,8 @@ from urllib.parse import urlencode
 
 from postroad.dashboard.jobs import PageJob
 from postroad.dashboard.paging import (
+    NOTHING,
+    QUESTION,
     ActionResult,
     Form,
     PageView,
@@ -18,6 +20,7 @@ from postroad.model.facts import COUNTED_MAX
 from postroad.model.states import NEVER
 
 FILTERS: Final = ("queue", "reason", "error", "since", "until")
+ERRORS_SHOWN: Final = 8
 LOOKED_AT: Final = 500
 """The latest dead that errors are counted of."""
 ERROR_CHARACTERS: Final = 120
@@ -29,7 +32,8 @@ async def _groups(view: PageView) -> dict[str, Any]:
     errors = Counter(one["error"][:ERROR_CHARACTERS] for one in latest)
     return {
         "reasons": sorted(reasons.items(), key=lambda pair: -pair[1]),
-        "errors": errors.most_common(8),
+        "errors": errors.most_common(ERRORS_SHOWN),
+        "kinds": len(errors),
         "looked_at": len(latest),
         "whole": len(latest) < LOOKED_AT,
     }
@@ -65,7 +69,9 @@ async def _change(view: PageView, form: Form, verb: str) -> ActionResult:
     if not form.one("count"):
         meant = which or {"count": NEVER}  # the API takes no empty filter for all
         found = (await view.api.post(path, {**meant, "dry_run": True}))["count"]
-        return ActionResult("", page="confirm.html", shown=_question(verb, found, which))
+        if not found:
+            return ActionResult(NOTHING)
+        return ActionResult("", page=QUESTION, shown=_question(verb, found, which))
     total = form.number("count")
     data = which if "ids" in which else {**which, "count": total}
     if verb == "replay":

@@ -6,6 +6,8 @@ from urllib.parse import urlencode
 
 from postroad.dashboard.jobs import PageJob
 from postroad.dashboard.paging import (
+    NOTHING,
+    QUESTION,
     ActionResult,
     Form,
     PageView,
@@ -70,7 +72,9 @@ async def _again_all(view: PageView, form: Form) -> ActionResult:
     if not form.one("count"):
         meant = data or {"count": NEVER}  # the API takes no empty filter for all
         found = (await view.api.post("/v1/messages:send-again", {**meant, "dry_run": True}))["sent"]
-        return ActionResult("", page="confirm.html", shown=_question(found, filters))
+        if not found:
+            return ActionResult(NOTHING)
+        return ActionResult("", page=QUESTION, shown=_question(found, filters))
     total = form.number("count")
     job = PageJob(view.who.tenant, "Send again", view.who.name, total, 0)
     await view.jobs.start(view.api, job, "/v1/messages:send-again", {**data, "count": total})
@@ -99,6 +103,8 @@ async def _cancel_all(view: PageView, form: Form) -> ActionResult:
     told = await view.api.get("/v1/queues:explain", queue=queue)
     total = sum(told["waiting"].values()) + sum(told["held"].values()) + told["uncertain"]
     many = plural_upto(total, "unfinished message")
+    if not total:
+        return ActionResult(NOTHING)
     if not form.one("count") or total > form.number("count"):  # others have come meanwhile
         shown = {
             "heading": "Cancel all",
@@ -110,7 +116,7 @@ async def _cancel_all(view: PageView, form: Form) -> ActionResult:
             "label": f"Cancel {plural_upto(total, 'message')}",
             "danger": True,
         }
-        return ActionResult("", page="confirm.html", shown=shown)
+        return ActionResult("", page=QUESTION, shown=shown)
     job = PageJob(view.who.tenant, f"Cancel all of {queue}", view.who.name, total, 0)
     await view.jobs.start(view.api, job, "/v1/messages:cancel", {"queue": queue})
     go = f"/messages?{urlencode({'queue': queue})}"
