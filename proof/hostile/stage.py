@@ -35,7 +35,6 @@ SETTINGS: Final = (
     "webhooks.http=true",
     "webhooks.ports=",
     "webhooks.timeout_ms=2000",
-    "webhooks.connect_timeout_ms=1000",
 )
 
 

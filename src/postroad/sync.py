@@ -25,8 +25,12 @@ from postroad.config import Settings
 from postroad.engine.drafting import Send
 from postroad.model.errors import BadInput, NotOpen, PostroadError, Reject, RetryLater
 from postroad.model.held_by_handler import HoldKey, HoldQueue
+from postroad.model.ladder import Exponential, Steps
 from postroad.ports.transport import Transport
+from postroad.transports.call_plan import provided
+from postroad.transports.gathering import Some
 from postroad.transports.job import Message
+from postroad.verbs.batch_planning import Batch, chain
 from postroad.verbs.batches import BatchVerbs
 from postroad.verbs.blocking import (
     BlockingAttachments,
@@ -68,6 +72,8 @@ from postroad.verbs.receipts import Receipt
 from postroad.verbs.registering import G
 
 __all__ = [
+    "Batch",
+    "Exponential",
     "HoldKey",
     "HoldQueue",
     "Message",
@@ -77,6 +83,10 @@ __all__ = [
     "Reject",
     "RetryLater",
     "Send",
+    "Some",
+    "Steps",
+    "chain",
+    "provided",
 ]
 
 R = TypeVar("R")

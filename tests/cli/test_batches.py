@@ -29,6 +29,15 @@ def test_a_file_that_is_no_batch_is_named(folder: Path) -> None:
         file.write_text(text)
         wrong = postroad("batches", "send", str(file))
         assert wrong.exit_code == 2, wrong.stderr
+    for text, says in (
+        ('{"members": [{"queue": "good", "body": 1}, ["good", 1]]}', "members[1]: expected"),
+        ('{"steps": [{"queue": "good", "body": 1, "kez": 1}]}', "steps[0].kez: "),
+        ('{"members": [{"steps": [7]}], "then": 1}', "members[0].steps[0]: expected"),
+        ('{"members": [], "then": 1}', "then: expected"),
+    ):
+        file.write_text(text)
+        wrong = postroad("batches", "send", str(file))
+        assert (wrong.exit_code, says in wrong.stderr) == (2, True), wrong.stderr
     assert data("batches", "list")["batches"] == []
 
 

@@ -1,6 +1,7 @@
 """Jobs tell how far they have come."""
 
 import asyncio
+import os
 import threading
 from typing import Any
 
@@ -39,11 +40,28 @@ def test_a_job_tells_how_far_it_has_come(dsn: str, within: Within) -> None:
             one, other = await road.send("async", 1), await road.send("thread", 1)
             assert await told(one.id, 3) == (3, 10, "resizing")
             assert await told(other.id, 5) == (5, 0, "")
+            await shows(road, one.id, "3 of 10")
+            await shows(road, other.id, "5")
+            queue = await road.explain_queue("async")
+            assert "1 try is under way in the process that answers." in queue.sentence
+            assert (queue.waiting, queue.next.what) == ({0: 1}, "answer")
+            if dsn.startswith("postgresql"):
+                async with Postroad(dsn) as elsewhere:  # by what is stored
+                    await shows(elsewhere, one.id, "3 of 10")
             go_on.set()
             again.set()
             assert await told(one.id, 10) == (10, 10, "done")
 
     within(story())
+
+
+async def shows(road: Postroad, id: str, done: str) -> None:  # noqa: A002
+    """It says that the job is being tried, where, and how far it has come."""
+    told = await road.explain(id)
+    assert (told.state, told.next.what) == ("sending", "answer")
+    assert f"A try is under way in process {os.getpid()} on " in told.sentence
+    assert f" that {done} is done; its answer decides." in told.sentence
+    assert "resizing" not in told.sentence
 
 
 def test_many_reports_wake_the_loop_once(

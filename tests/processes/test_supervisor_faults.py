@@ -100,6 +100,33 @@ def test_a_process_that_cannot_be_started_is_tried_again(
     assert "could not be started" in log.getvalue()
 
 
+def test_a_first_process_that_is_killed_while_it_starts_is_started_again(
+    log: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could not say what is wrong, and the command ended with nothing in its log."""
+    start = asyncio.create_subprocess_exec
+    calls: list[int] = []
+
+    async def first_is_killed(*words: Any, **options: Any) -> Any:
+        calls.append(1)
+        kills = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+        return await start(*((*words[:2], kills) if len(calls) == 1 else words), **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", first_is_killed)
+    code = supervise(log, tmp_path / "go", lambda: until(log, "worker process is ready", 2))
+    assert code == 0
+    assert 'a process ended" number=0 code=-9' in log.getvalue()
+
+
+def test_a_first_process_that_ends_without_a_word_ends_the_command_with_one(
+    log: io.StringIO,
+) -> None:
+    made = (make_log("info", log), SystemClock())
+    quits = ProcessSupervisor((sys.executable, "-c", ""), 2, WAIT_S, *made)
+    assert asyncio.run(quits.run()) == 1
+    assert "ended before it worked" in log.getvalue()
+
+
 def test_the_end_of_a_process_is_heard_while_its_sum_waits_for_a_silent_one(
     log: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,7 +141,7 @@ def test_a_handler_that_says_nothing_gets_plain_data(road: Postroad, within: Wit
         seen.append(message.body)  # type: ignore[attr-defined]
 
     class Deep:
-        async def __call__(self, message: "Unknown") -> None:  # type: ignore[name-defined]  # noqa: F821
+        async def __call__(self, message: "Message") -> None:
             seen.append(message.body)
 
     road.handler("d")(Deep())

@@ -201,7 +201,13 @@ def test_stopping_finishes_what_is_quick_and_gives_back_what_is_not(
 
 @pytest.mark.parametrize(
     "options",
-    [{"retries": -1}, {"timeout": 0}, {"concurrency": -1}, {"on_exhausted": "explode"}],
+    [
+        {"retries": -1},
+        {"timeout": 0},
+        {"concurrency": -1},
+        {"concurrency": 0},
+        {"on_exhausted": "explode"},
+    ],
 )
 def test_a_bad_handler_option_is_refused_at_once(road: Postroad, options: dict[str, Any]) -> None:
     """Where it is written, not when a message comes."""

@@ -80,6 +80,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"headers": [("a", "b")]}, "headers=.*: give a dict"),
     ({"headers": {"a": 1}}, r"headers: 'a' \(int\) must be texts"),
     ({"headers": {1: "a"}}, "must be texts"),
+    ({"headers": {"a\n": "b"}}, r"headers: 'a\\n' has a control character"),
+    ({"headers": {"a": "b\r\nc: d"}}, "headers: 'a' has a control character"),
+    ({"headers": {"a": "b\x00"}}, "headers: 'a' has a control character"),
 ]
 
 

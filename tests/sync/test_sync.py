@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import postroad
 from postroad import app
 from postroad import sync as blocking
 from postroad.model.control import CancelState
@@ -282,3 +283,11 @@ def test_a_verb_that_is_given_to_a_loop_about_to_end_is_answered(
     with suppress(NotOpen):  # sent before, or refused after
         road.send("plain", 1)
     closing.join()
+
+
+def test_the_names_that_handlers_and_sends_need_are_here_too() -> None:
+    """A program imports from one place; what is set up for other servers is in `postroad`."""
+    asks = {"Batch", "Exponential", "HoldKey", "HoldQueue", "Message", "PostroadError", "Receipt"}
+    asks |= {"Reject", "RetryLater", "Send", "Some", "Steps", "chain", "provided"}
+    assert {*blocking.__all__} == {*asks, "Postroad"}
+    assert all(getattr(blocking, name) is getattr(postroad, name) for name in asks)

@@ -162,6 +162,17 @@ async def test_a_transformation_that_fails_costs_only_its_message(
     assert all(not lane.circuit.strikes for lane in lanes.lanes)
 
 
+async def test_a_coroutine_that_raises_no_exception_ends_no_process() -> None:
+    known = Transforms()
+
+    @known.register("ends")
+    async def ends(_kind: str, _body: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(FailedTransform, match="KeyboardInterrupt"):
+        await known.apply("ends", b"{}", Origin("msg_1", "order.paid", 0))
+
+
 async def test_those_that_hang_stop_no_others_until_they_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

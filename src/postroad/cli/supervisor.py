@@ -89,9 +89,8 @@ class ProcessSupervisor:
                 if code not in STOPPED_CODES:
                     self._code = self._code or abs(code)
                 break
-            if not self._first_works.is_set():  # nothing ever worked, and what is wrong is said
-                self._code = code if code > 0 else 1
-                self._stopping.set()
+            if not self._first_works.is_set() and code >= 0:  # nothing ever worked
+                self._fail(code)
                 break
             if self._clock.steady_s() - begun_s >= STEADY_S:
                 wait_s = FIRST_WAIT_S
@@ -99,6 +98,14 @@ class ProcessSupervisor:
             await self._rest(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
         works.set()
+
+    def _fail(self, code: int) -> None:
+        """End with the first process, which has said what is wrong. One that a signal has killed
+        could say nothing, and is started again."""
+        if code == 0:
+            self._log.error("the first process ended before it worked, and said no reason")
+        self._code = code or 1
+        self._stopping.set()
 
     async def _run(self, number: int, works: asyncio.Event) -> int:
         """Run a process once; answers its exit code."""
@@ -174,12 +181,13 @@ class ProcessSupervisor:
         for worker in self._workers.values():
             with suppress(ProcessLookupError):
                 worker.process.terminate()
-        waits = [worker.process.wait() for worker in self._workers.values()]
         with suppress(TimeoutError):
             async with asyncio.timeout(self._kill_after_s):
-                _ = await asyncio.gather(*waits)  # their codes are looked at where they run
+                while left := [one for one in self._workers.values() if _runs(one)]:
+                    # Also of one that was being started. Codes are looked at where they run.
+                    _ = await asyncio.gather(*(one.process.wait() for one in left))
         for worker in self._workers.values():
-            if worker.process.returncode is None:
+            if _runs(worker):
                 self._log.error("a process did not end and is killed", pid=worker.process.pid)
                 worker.process.kill()
 
@@ -187,3 +195,7 @@ class ProcessSupervisor:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 _ = await self._stopping.wait()  # it is always true
+
+
+def _runs(worker: WorkerProcess) -> bool:
+    return worker.process.returncode is None

@@ -2,6 +2,7 @@
 time of a no-op handler."""
 
 import asyncio
+from collections.abc import Iterable
 
 from postroad.ports.clock import Clock, Timer
 
@@ -17,6 +18,10 @@ class Deadlines:
         self._stopped: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
         self._timer_s = 0.0
+        self._all_cut = False
+        self._host = asyncio.current_task()
+        """The task of the run. Who ends a whole program cancels it together with all others."""
+        self._host_cancelled = self._host.cancelling() if self._host else 0
 
     def start(
         self, task: "asyncio.Task[None]", seconds: float, now_s: float, number: int = 0
@@ -56,6 +61,19 @@ class Deadlines:
         self._stopped.discard(task)
         task.uncancel()
         return True
+
+    def cut_all(self, tasks: Iterable["asyncio.Task[None]"]) -> None:
+        """The engine ends: cut what has not ended. It spends no attempt."""
+        self._all_cut = True
+        for task in tasks:
+            task.cancel()
+
+    def is_ending(self) -> bool:
+        """Whether sends are cancelled because the engine or its program ends. Any other
+        cancellation but ours is the handler's own."""
+        host = self._host
+        cancelled = host is not None and host.cancelling() > self._host_cancelled
+        return self._all_cut or cancelled
 
     def stop(self) -> None:
         """Cut nothing any more."""

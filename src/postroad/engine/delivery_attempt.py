@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -26,6 +27,10 @@ from postroad.ports.store import Store
 from postroad.ports.transport import HearsCuts, Lingers, Prepares, Session
 
 NOTE_RETRY_S: Final = 1.0
+CANCELLED_ITSELF: Final = (
+    "the handler's task was cancelled, and not by Postroad: use asyncio.timeout() in the handler, "
+    "or the option timeout="
+)
 
 
 class AttemptDeps(Struct, frozen=True):
@@ -103,18 +108,17 @@ class DeliveryAttempt:
                 outcome = await self._prepare()
             if self._session is not None:
                 outcome = await self._session.send(self._queue, self._sent)
-        except asyncio.CancelledError:
-            stopped = deps.deadlines.was_stopped(task)
-            if deps.deadlines.end(task):
-                return await self._stopped() if stopped else self._overdue()
-            await self._interrupted()
-            raise
+        except asyncio.CancelledError as error:
+            return await self._cut_short(task, error)
         except Shortage as error:
             outcome = deps.backoff.failed(self._worker, error)
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is an outcome
             outcome = self._raised(error)
         # Cut in the last moment: it has ended all the same.
-        return self._unless_stopped(outcome) if deps.deadlines.end(task) else outcome
+        outcome = self._unless_stopped(outcome) if deps.deadlines.end(task) else outcome
+        if task.cancelling():
+            await self._forget_cancels(task)
+        return outcome
 
     # Before it is sent
 
@@ -203,6 +207,19 @@ class DeliveryAttempt:
         stopped = self._worker.open_messages.on_last_try(self._message.id)
         return later(STOPPED, after_ms=0) if stopped else outcome
 
+    async def _cut_short(
+        self, task: "asyncio.Task[None]", error: asyncio.CancelledError
+    ) -> Outcome | None:
+        """Return the outcome of a send whose task was cancelled, by whoever did it."""
+        deadlines = self._deps.deadlines
+        stopped = deadlines.was_stopped(task)
+        if deadlines.end(task):
+            return await self._stopped() if stopped else self._overdue()
+        if deadlines.is_ending():
+            await self._interrupted()
+            raise error
+        return await self._cancelled(task)
+
     async def _stopped(self) -> Outcome | None:
         """Return the outcome of a send whose message was cancelled meanwhile: it spends no level,
         and is not tried again."""
@@ -211,6 +228,27 @@ class DeliveryAttempt:
             return None
         self._linger(self._session)
         return later(STOPPED, after_ms=0)
+
+    async def _cancelled(self, task: "asyncio.Task[None]") -> Outcome | None:
+        """Return the outcome of a send whose task was cancelled by somebody else: by its handler,
+        as a timeout of its own."""
+        await self._forget_cancels(task)
+        session = self._session
+        if session is None:
+            await self._not_started()
+            return None
+        self._linger(session)
+        outcome = failed(CANCELLED_ITSELF)
+        if isinstance(session, HearsCuts):
+            session.cut(self._message, outcome)
+        return outcome
+
+    async def _forget_cancels(self, task: "asyncio.Task[None]") -> None:
+        """Cancellations of this task by a handler are not for the messages that come after it."""
+        with suppress(asyncio.CancelledError):  # one that has not come through yet
+            await self._deps.store.clock.sleep(0)
+        while task.cancelling():
+            task.uncancel()
 
     def _overdue(self) -> Outcome:
         """Return the outcome of a send that was cut at its deadline."""

@@ -1,5 +1,6 @@
 """Drafting: what a sender asks for, checked and made into a draft for the store."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
@@ -18,6 +19,8 @@ from postroad.model.states import NEVER
 from postroad.model.texts import checked, kind_of
 
 HEADERS_BYTES_MAX: Final = 16 << 10
+CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+"""What no header may have: any control but the tab."""
 PLAIN: Final = (str, str, int)
 KEYS: Final = ("key", "order_key")
 RAW: Final = {"content-type": "application/octet-stream"}
@@ -100,6 +103,11 @@ def _check_types(send: Send) -> None:
         if not all(isinstance(text, str) for text in header):
             name, kind = header[0], type(header[1]).__name__  # the value may be a password
             raise BadInput(f"headers: {name!r} ({kind}) must be texts, name and value")
+        if not all(map(str.isprintable, header)) and any(map(CONTROL.search, header)):
+            raise BadInput(
+                f"headers: {header[0]!r:.100} has a control character, as a line end, in its name "
+                "or its value: leave it out"
+            )
 
 
 def draft(send: Send, queue: Queue, number: int, now_ms: int, body_bytes_max: int) -> Draft:

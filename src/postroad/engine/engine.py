@@ -235,8 +235,7 @@ class Engine:
     async def close(self) -> None:
         """End all tasks that are left, also when `stop` was cut short."""
         if runners := list(self._runners.tasks):
-            for runner in runners:
-                runner.cancel()
+            self._deadlines.cut_all(runners)
             await asyncio.wait(runners, timeout=CLOSE_S)
         await self._cancel([*self._claimers, *self._loops])
         if self._pacing_task is not None:

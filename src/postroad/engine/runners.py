@@ -130,8 +130,7 @@ class Runners:
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=drain_s)
         cut = self._capacity.taken
-        for task in list(self.tasks):
-            task.cancel()
+        self._deps.deadlines.cut_all(list(self.tasks))
         if self.tasks:
             await asyncio.wait(self.tasks, timeout=drain_s)
         if self.tasks:  # a handler that swallows its cancellation must not hold up the stop

@@ -138,7 +138,7 @@ class LaneExplanation(Struct, frozen=True):
 
 
 def explain(facts: MessageFacts, now_ms: int, *, sending: bool = False) -> Explanation:
-    """Explain a message. `sending`: an engine of this process has a try of it under way."""
+    """Explain a message. `sending`: a try of it is under way."""
     holds = blocks_on_message(facts, now_ms)
     because = "" if sending else _because(facts, now_ms)
     state = _state(facts, because, sending=sending)
@@ -206,8 +206,8 @@ LANES_HOLD: Final = (
 QUEUES_HOLD: Final = "its queues, or exhausted heads of order groups, hold all of it: explain them"
 
 
-def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
-    """Explain a queue."""
+def explain_queue(facts: QueueFacts, now_ms: int, *, sending: int = 0) -> QueueExplanation:
+    """Explain a queue, of whose waiting messages so many are being tried by this process."""
     holds = blocks_on_queue(facts, now_ms)
     on_lanes = [blocks_on_lane(lane) for lane in facts.lanes]
     shared = [on_lane for on_lane in on_lanes if on_lane]
@@ -216,6 +216,8 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
     holds += blocks_by_limits(facts.paces, now_ms)
     many = _Many(facts.tallies, facts.lanes, LANES_HOLD if shared else HEADS_HOLD)
     coming = _next_step(many, holds, now_ms, facts.queue.block)
+    if sending and sending >= sum(t.count for t in many.tallies if t.state is not State.uncertain):
+        coming = NextStep(NextKind.answer, "all that waits is being tried")
     return QueueExplanation(
         tenant=facts.queue.tenant,
         queue=facts.queue.name,
@@ -233,7 +235,7 @@ def explain_queue(facts: QueueFacts, now_ms: int) -> QueueExplanation:
         limits=facts.paces,
         policy=facts.queue.policy,
         next=coming,
-        sentence=tell_queue(facts, holds, coming, now_ms),
+        sentence=tell_queue(facts, holds, coming, now_ms, sending),
     )
 
 

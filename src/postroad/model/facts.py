@@ -115,6 +115,15 @@ class Pause(Struct, frozen=True):
 BY_HAND: Final = Pause()
 
 
+class RunningTry(Struct, frozen=True):
+    """How far a try that is under way said last that it has come."""
+
+    done: float
+    total: float
+    """0 is not known."""
+    at_ms: int
+
+
 class MessageFacts(Struct, frozen=True):
     """One message: either `live` or `ended` is set. The lane of a delivered one is not kept."""
 
@@ -132,6 +141,7 @@ class MessageFacts(Struct, frozen=True):
     """Whom the message itself names."""
     reports: tuple[NotedReport, ...] = ()
     pause: Pause = BY_HAND
+    running: RunningTry | None = None
 
 
 class Tally(Struct, frozen=True):

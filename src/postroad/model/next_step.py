@@ -202,7 +202,7 @@ def next_step(
         )
         return NextStep(NextKind.nothing, why)
     if sending:
-        return NextStep(NextKind.answer, "a try is under way")
+        return NextStep(NextKind.answer, _under_way(facts))
     ends = [hold.until_ms for hold in holds if hold.until_ms is not None]
     not_before_ms = max([now_ms, *ends])
     stopped = [hold for hold in holds if hold.until_ms is None and hold.kind != "order"]
@@ -221,6 +221,18 @@ def next_step(
     if is_feed(facts.lane):
         return NextStep(NextKind.read, ENDS_READ if live.starts else TO_READ, not_before_ms)
     return _attempt(facts, live, holds, not_before_ms, now_ms)
+
+
+def _under_way(facts: MessageFacts) -> str:
+    """Say where a try is made, and how far it has come."""
+    why, owner = "a try is under way", facts.lane.owner if facts.lane else None
+    if owner is not None:
+        why += f" in process {owner.pid} on {owner.host}"
+    if facts.running is not None:
+        of_total = f" of {facts.running.total:g}" if facts.running.total else ""
+        done = f"{facts.running.done:g}{of_total}"
+        why += f", which said at {moment(facts.running.at_ms)} that {done} is done"
+    return why
 
 
 TO_READ: Final = "its recipient is not called, and reads it from the feed of its endpoint"

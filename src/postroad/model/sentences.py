@@ -53,13 +53,16 @@ def _came_back(facts: MessageFacts) -> str:
     return f" Reported at {moment(last.at_ms)}: {last.kind}{code}."
 
 
-def tell_queue(facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
+def tell_queue(
+    facts: QueueFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int, sending: int
+) -> str:
     """Describe a queue's state."""
     name = f"Queue {public_name(facts.queue.name)}"
-    return (
-        f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{_held(holds, now_ms)} "
-        + _next(coming, now_ms)
-    )
+    held = _held(holds, now_ms)
+    if sending:
+        tries = _count(sending, "try is", "tries are")
+        held += f" {tries} under way in the process that answers."
+    return f"{name} has {_amounts(facts.tallies)}, {facts.dead} dead.{held} {_next(coming, now_ms)}"
 
 
 def tell_lane(facts: LaneFacts, holds: list[ActiveBlock], coming: NextStep, now_ms: int) -> str:
@@ -120,7 +123,7 @@ def _next(coming: NextStep, now_ms: int) -> str:
         case NextKind.expire:
             return f"It expires{when or ' now'}: {coming.why}."
         case NextKind.answer:
-            return "A try is under way, and its answer decides."
+            return f"{coming.why[0].upper()}{coming.why[1:]}; its answer decides."
         case NextKind.held | NextKind.nothing:
             return f"Nothing will happen by itself: {coming.why}."
 

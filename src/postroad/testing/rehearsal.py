@@ -23,6 +23,7 @@ from postroad.stores.sqlite.store import SqliteStore
 from postroad.stores.sqlite.writer import InlineDrive
 from postroad.sync import Face
 from postroad.testing.actors import Actor, Actors
+from postroad.testing.redirect import Redirect
 from postroad.testing.sent import NOTE, NOTED, Sent, SentMatch, matching, read_sent
 from postroad.testing.simloop import SimLoop
 from postroad.verbs.batches import BatchVerbs
@@ -88,6 +89,7 @@ class Rehearsal(Face):
         self._running: asyncio.Task[None] | None = None
         self._pools: list[str] = []
         self._homes: list[Home] = []
+        self._redirects: list[Redirect] = []
         self.jobs = BlockingJobs(self._target.jobs, self._wait_for_end)
         self.batches = RehearsedBatches(self._target.batches, self._hand_over, self._wait_for_end)
 
@@ -98,6 +100,8 @@ class Rehearsal(Face):
     def __exit__(self, *_: object) -> None:
         for home in self._homes:
             home.host = None
+        for redirect in reversed(self._redirects):
+            redirect.end()
         try:
             self._thaw()
             self._hand_over(self._close())
@@ -111,10 +115,11 @@ class Rehearsal(Face):
 
     def adopt(self, other: "app.Postroad | Face") -> None:
         """Use the handlers, timetables and what is provided of your program's own road. While the
-        test runs, `function.send(…)` of its handlers sends here."""
+        test runs, its verbs and `function.send(…)` of its handlers go to this road."""
         source = other if isinstance(other, app.Postroad) else other.postroad
         self._target.registry.adopt(source.registry)
         self._homes.append(source.registry.home)
+        self._redirects.append(Redirect(source, self._target, self._wait))
 
     # Sending
 

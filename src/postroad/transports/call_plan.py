@@ -40,6 +40,7 @@ class CallPlan(Struct, frozen=True):
 
 def plan_call(function: Callable[..., Any], name: str, values: Mapping[Any, Any]) -> CallPlan:
     """Plan the calls of a function, by its signature. `values` has what is provided, by type."""
+    check_returns(function)
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError:  # written in C, without a signature
@@ -50,6 +51,17 @@ def plan_call(function: Callable[..., Any], name: str, values: Mapping[Any, Any]
     if first and not injected and _takes_message_alone(first, parameters, hints[first.name]):
         return CallPlan(function, _message_reader(function, hints[first.name]))
     return _Planning(function, name, parameters, hints, injected).plan(values)
+
+
+def check_returns(function: Callable[..., Any]) -> None:
+    """Raise BadInput for a function with `yield`: a call of it runs none of its lines."""
+    call = getattr(function, "__call__", None)  # noqa: B004 - an object may be one to call
+    yields = (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if any(kind(one) for kind in yields for one in (function, call)):
+        raise BadInput(
+            f"{named(function)} has a `yield`, so that a call of it would run none of its lines: "
+            "leave it out, or call what yields from a handler that does not"
+        )
 
 
 def is_message(hint: Any) -> bool:
@@ -73,6 +85,7 @@ class _Planning:
         self._parameters = [one for one in parameters if one.kind not in STRETCHES]
         self._hints = hints
         self._injected = injected
+        self._takes_any_name = any(one.kind is Parameter.VAR_KEYWORD for one in parameters)
         if parameters and parameters[0].name == "self":
             raise BadInput(
                 f"{named(function)} is a method: register it of an object, not in a class"
@@ -83,6 +96,11 @@ class _Planning:
         rest = [one for one in self._parameters if one.name not in self._injected]
         message = self._message(rest)
         body = [one for one in rest if one.name != message]
+        if self._takes_any_name and not body and not message:
+            raise BadInput(
+                f"{named(self._function)} takes `**` alone, which gets nothing of the body: name "
+                "its parameters, or take the message"
+            )
         handle = self._calling(message, body, values)
         wanted = {n: self._hints[n] for n in self._injected if self._hints[n] not in LOGGERS}
         kinds = frozenset(self._hints[one.name] for one in body)
@@ -159,7 +177,7 @@ class _Planning:
 
 
 def _hint(function: Callable[..., Any], parameter: Parameter) -> Any:
-    if parameter.annotation is Parameter.empty:
+    if parameter.annotation is Parameter.empty or parameter.kind in STRETCHES:
         return Any
     return resolved(function, parameter.annotation)
 

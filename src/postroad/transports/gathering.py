@@ -5,6 +5,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import copy_context
+from inspect import Parameter
 from itertools import islice
 from typing import Any, Final, get_args, get_origin
 
@@ -14,6 +15,7 @@ from postroad.model.errors import BadInput
 from postroad.model.texts import kind_of
 from postroad.ports.clock import Clock, Timer
 from postroad.transports import job as received
+from postroad.transports.call_plan import check_returns
 from postroad.transports.job import Job, is_async, named, resolved
 from postroad.transports.raised import as_outcome
 
@@ -203,13 +205,23 @@ def one_of(function: Callable[..., Any]) -> Callable[[Job], None]:
             f"{named(function)}: a handler with batch= is a coroutine: write `async def`, and "
             "`await asyncio.to_thread(…)` for work that blocks"
         )
-    first = next(iter(inspect.signature(function).parameters.values()), None)
-    hint = first and resolved(function, first.annotation)
-    inner = get_args(hint)[0] if get_origin(hint) is list else received.Message
-    if not (inner is received.Message or get_origin(inner) is received.Message):
+    check_returns(function)
+    parameters = list(inspect.signature(function).parameters.values())
+    if not parameters or any(map(_is_needed, parameters[1:])):
+        raise BadInput(f"{named(function)}: a handler with batch= takes one thing, the list")
+    hint = resolved(function, parameters[0].annotation)
+    kind = get_origin(hint) or hint
+    is_list = not isinstance(kind, type) or kind is Parameter.empty or issubclass(list, kind)
+    inner = get_args(hint)[0] if get_args(hint) and is_list else received.Message
+    if not is_list or not (inner is received.Message or get_origin(inner) is received.Message):
         raise BadInput(f"{named(function)} gets a list of messages: write list[Message[…]]")
 
     def one(message: Job) -> None: ...
 
     one.__annotations__ = {"message": inner}
     return one
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    stretches = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and parameter.kind not in stretches

@@ -158,11 +158,12 @@ def resolved(function: Callable[..., object], annotation: object) -> object:
     try:
         return get_type_hints(holder, globalns=names)["message"]
     except Exception as error:  # noqa: BLE001 - whatever the text does when it is evaluated
-        if "[" not in annotation:
-            return Any
+        if annotation.rpartition(".")[2] == "Message":
+            return Message  # often imported for type checkers alone
         raise BadInput(
             f"{named(function)}: {annotation} cannot be read ({error}): the names in it must be "
-            "there when the handler is registered, at the top level of their module"
+            "there when the handler is registered, at the top level of their module and not under "
+            "`if TYPE_CHECKING:`"
         ) from None
 
 

@@ -10,10 +10,11 @@ class Cut(SystemExit):
 
 
 def as_outcome(error: BaseException) -> Exception:
-    """What a try has come to; raised again when it is not the handler's own: a cut, a stop, Ctrl+C.
+    """What a try has come to; raised again when it is not the handler's own: a cut or a stop.
 
     An engine that ends by what a handler raises takes all other jobs with it, and so does the next
-    one, which gets the same message. A future takes no StopIteration, and nobody would be told."""
+    one, which gets the same message. Ctrl+C ends a run by a signal, and is no exception here. A
+    future takes no StopIteration, and nobody would be told."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     if isinstance(error, asyncio.CancelledError):
@@ -21,7 +22,7 @@ def as_outcome(error: BaseException) -> Exception:
         if task is None or task.cancelling():
             raise error
         return RuntimeError("the handler awaited a task that was cancelled")
-    if isinstance(error, Cut | KeyboardInterrupt) or _is_closed(error):
+    if isinstance(error, Cut) or _is_closed(error):
         raise error
     return named(error)
 

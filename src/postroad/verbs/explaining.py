@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from postroad.model.endpoint import DELETING, DISABLED, QUEUE_PREFIX
@@ -16,15 +17,26 @@ from postroad.model.explain import (
     explain_lane,
     explain_queue,
 )
-from postroad.model.facts import BY_HAND, COUNTED_MAX, LaneWindow, MessageFacts, Pause, QueueFacts
+from postroad.model.facts import (
+    BY_HAND,
+    COUNTED_MAX,
+    LaneWindow,
+    MessageFacts,
+    Pause,
+    QueueFacts,
+    RunningTry,
+)
 from postroad.model.ids import to_number
+from postroad.model.job_output import OutputKind
 from postroad.model.next_step import BEING_DELETED, ENDPOINT, ROAD_HELD
 from postroad.model.recipients import may_name
 from postroad.ports.broker import HasBroker
 from postroad.ports.clock import Clock
 from postroad.ports.events import EventStore
+from postroad.ports.job_outputs import JobOutputs
 from postroad.ports.restoring import Restorable
 from postroad.ports.store import Kept
+from postroad.transports.job_progress import Progress
 from postroad.verbs.bounding import bounded
 
 WindowOf = Callable[[int], LaneWindow | None]
@@ -66,7 +78,21 @@ class Explainer:
             named = await self._store.recipients_of([number])
             reports = tuple(await self._store.reports_of(number))
             facts = replace(facts, recipient=named.get(number, ""), reports=reports)
-        return explain(facts, self._clock.now_ms(), sending=self._sends(number))
+        facts = replace(facts, running=await self._running(tenant, facts))
+        sending = self._sends(number) or facts.running is not None
+        return explain(facts, self._clock.now_ms(), sending=sending)
+
+    async def _running(self, tenant: str | None, facts: MessageFacts) -> RunningTry | None:
+        """How far the try that is under way, in whatever process, said that it has come."""
+        store, live = self._store, facts.live
+        is_job = facts.lane is not None and facts.lane.transport == "handler"
+        if live is None or not is_job or not isinstance(store, JobOutputs):
+            return None
+        said = await store.output_of(tenant, facts.id, OutputKind.progress)
+        come = None if said is None else msgspec.json.decode(said, type=Progress)
+        if come is None or come.attempt <= live.attempts:  # the try that told so has ended
+            return None
+        return RunningTry(come.done, come.total, come.at_ms)
 
     async def explain_queue(self, queue: str, *, tenant: str = DEFAULT_TENANT) -> QueueExplanation:
         """Explain a queue."""
@@ -76,7 +102,10 @@ class Explainer:
                 f"this road has no queue {queue!r} of tenant {tenant!r}: see `postroad queues`"
             )
         facts = await self._with_pause(facts)
-        return explain_queue(facts, self._clock.now_ms())
+        # A handler's lanes are its queue's alone.
+        windows = [self._window(lane.id) for lane in facts.lanes if lane.transport == "handler"]
+        sending = sum(window.in_flight for window in windows if window is not None)
+        return explain_queue(facts, self._clock.now_ms(), sending=sending)
 
     async def _with_pause(self, facts: Facts) -> Facts:
         """Add why its queue sends nothing: a held road is like a pause of every queue."""

@@ -46,8 +46,8 @@ def handler_policy(name: str, options: HandlerOptions) -> tuple[Policy, int]:
     timeout_s, concurrency = seconds_of(options.get("timeout", 30.0)), options.get("concurrency", 0)
     if not 0 < timeout_s <= CENTURY_S:
         raise BadInput(f"handler {name!r}: timeout must be seconds or a timedelta, above zero")
-    if type(concurrency) is not int or concurrency < 0:
-        raise BadInput(f"handler {name!r}: concurrency must be a whole number, not negative")
+    if type(concurrency) is not int or concurrency < ("concurrency" in options):
+        raise BadInput(f"handler {name!r}: concurrency must be a whole number, at least 1")
     policy = Policy(
         ladder=ladder,
         ordered=options.get("ordered", False),

@@ -1,12 +1,14 @@
 """Batches: messages that are sent together, and what is sent when all have ended."""
 
 from contextlib import nullcontext
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from postroad.api.paging import After, Limit
+from postroad.api.problems import BadRequest
 from postroad.api.reading import decode
 from postroad.api.request import Request, Response
 from postroad.api.routes.messages import SEND, WAIT_S, to_send
@@ -22,6 +24,7 @@ MEMBERS_MAX: Final = 10_000
 """Messages in one request; programs have no such limit."""
 NESTED_BYTES_MAX: Final = 64 << 20
 """Bytes of all nested batches, each with what is in it: each level reads them once more."""
+T = TypeVar("T")
 Steps = Annotated[list[Raw], Meta(max_length=MEMBERS_MAX)]
 
 
@@ -107,34 +110,48 @@ class BatchReader:
         self._tenant = tenant
         self.messages = self._nested = self._nested_bytes = 0
 
-    def batch(self, asked: BatchRequest, depth: int) -> Batch:
-        """The batch that is asked for."""
+    def batch(self, asked: BatchRequest, depth: int, at: str = "") -> Batch:
+        """The batch that is asked for; `at` names its place in the request."""
         if depth > DEPTH_MAX:
             raise CyclicBatch(
                 f"batches are nested more than {DEPTH_MAX} deep: send inner ones alone"
             )
-        failure = self._follower(asked.on_failure, depth)
+        failure = self._follower(asked.on_failure, depth, f"{at}on_failure")
         if asked.steps is not UNSET:
-            return chain([self._step(one, depth) for one in asked.steps], failure)
+            return chain(self._steps(asked.steps, depth, f"{at}steps"), failure)
         given = [] if asked.members is UNSET else asked.members
-        members = [self._step(one, depth) for one in given]
-        return Batch(members, self._follower(asked.then, depth), failure, asked.stops)
+        members = self._steps(given, depth, f"{at}members")
+        then = self._follower(asked.then, depth, f"{at}then")
+        return Batch(members, then, failure, asked.stops)
 
-    def _follower(self, raw: Raw | UnsetType, depth: int) -> Send | Batch | None:
-        return None if raw is UNSET else self._step(raw, depth)
+    def _follower(self, raw: Raw | UnsetType, depth: int, at: str) -> Send | Batch | None:
+        return None if raw is UNSET else self._step(raw, depth, at)
 
-    def _step(self, raw: Raw, depth: int) -> Send | Batch:
+    def _steps(self, given: list[Raw], depth: int, at: str) -> list[Send | Batch]:
+        return [self._step(one, depth, f"{at}[{number}]") for number, one in enumerate(given)]
+
+    def _step(self, raw: Raw, depth: int, at: str) -> Send | Batch:
         text = bytes(raw)
-        kind = decode(text, KIND)
+        kind = _decode(text, KIND, at)
         if kind.members is UNSET and kind.steps is UNSET:
             self.messages += 1
             _check(self.messages, MEMBERS_MAX, "messages")
-            return to_send(decode(text, SEND), self._tenant)
+            return to_send(_decode(text, SEND, at), self._tenant)
         self._nested += 1
         self._nested_bytes += len(text)
         _check(self._nested, NESTED_MAX, "nested batches")
         _check(self._nested_bytes, NESTED_BYTES_MAX, "bytes of nested batches")
-        return self.batch(decode(text, NESTED), depth + 1)
+        return self.batch(_decode(text, NESTED, at), depth + 1, f"{at}.")
+
+
+def _decode(text: bytes, decoder: "msgspec.json.Decoder[T]", at: str) -> T:
+    """Decode a member or a step; an error names its place in the request."""
+    try:
+        return decode(text, decoder)
+    except BadRequest as error:
+        fields = (replace(one, field=f"{at}.{one.field}".rstrip(".")) for one in error.fields)
+        inside = bool(error.fields and error.fields[0].field)
+        raise BadRequest(f"{at}{'.' if inside else ': '}{error}", tuple(fields)) from None
 
 
 def _check(count: int, most: int, what: str) -> None:

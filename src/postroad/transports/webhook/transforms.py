@@ -14,6 +14,7 @@ import msgspec
 from postroad.model.bodies import encode_body
 from postroad.model.errors import BadInput, PostroadError
 from postroad.model.foreign import error_text
+from postroad.transports.raised import as_outcome
 from postroad.transports.threads import Threads
 from postroad.transports.webhook.shapes import Origin
 
@@ -130,7 +131,8 @@ class Transforms:
             raise FailedTransform(f"transformation {name!r}: longer than {TAKES_S:g} s") from None
         except MissingTransform:  # for want of threads
             raise
-        except Exception as error:  # noqa: BLE001 - the operator's function may raise anything
+        except BaseException as raised:  # noqa: BLE001 - the operator's function may raise anything
+            error = as_outcome(raised)
             kind = type(error).__name__
             raise FailedTransform(f"transformation {name!r}: {kind}: {error_text(error)}") from None
         if len(encoded) > BODY_BYTES_MAX:
