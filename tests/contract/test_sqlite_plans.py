@@ -20,6 +20,7 @@ WALKS: Final = {
     "restored_queues": "asked by people, before a restored road runs",
     "restored_running": "no table",
     "restored_seen_at": "the only row is its answer",
+    "endpoints_watched": "the walk is over the order groups that are held",
     "restored_totals": "asked by people, before a restored road runs",
     "event_pair": "the only row is its answer",
     "replays_retain": "once an hour, over replays, which people start",

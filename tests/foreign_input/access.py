@@ -76,7 +76,7 @@ DOORS = (
         "a body in another shape",
         formed,
         (
-            "config.py:SOURCE",
+            "model/setting_checks.py:SOURCE",
             "transports/webhook/shapes.py:HEADERS",
             "transports/webhook/transforms.py:NAME",
         ),

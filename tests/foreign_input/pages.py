@@ -11,6 +11,7 @@ from postroad.api.login_file import LoginFile, MemberRule, check_address
 from postroad.api.problems import BadRequest, UnsupportedMediaType
 from postroad.api.request import Request
 from postroad.dashboard.application import _own_address
+from postroad.dashboard.asking import without_hints
 from postroad.dashboard.forms import read_form
 from postroad.dashboard.guarding import cookies
 from postroad.dashboard.logins.id_token import Expected, Jwk, read_id_token
@@ -28,6 +29,7 @@ from postroad.dashboard.portal.errors import customer_error
 from postroad.dashboard.portal.texts import texts_for
 from postroad.dashboard.rendering import coded
 from postroad.dashboard.views.campaigns import file_stem
+from postroad.engine.drafting import CONTROL
 from postroad.model.errors import BadInput, Unauthorized
 from postroad.model.portal import check_look, check_origins
 from postroad.model.tokens import Role
@@ -54,6 +56,12 @@ def asked(data: bytes) -> Request:
     request = Request(given, receive, SimpleNamespace())  # type: ignore[arg-type]
     request.body_bytes_max = 1 << 20
     return request
+
+
+def shown(data: bytes) -> None:
+    """An error on a page, and the headers of a message."""
+    text = data.decode("latin-1")
+    _ = without_hints(text), CONTROL.search(text)
 
 
 def read(data: bytes) -> None:
@@ -117,6 +125,16 @@ def published(data: bytes) -> None:
 
 
 DOORS = (
+    Door(
+        "an error on a page",
+        shown,
+        ("dashboard/asking.py:HINTS", "engine/drafting.py:CONTROL"),
+        frames=(BARE, (b": see `postroad ", b"`"), (b"; see settings.", b"")),
+        shapes={
+            "hints": lambda n: b", see `postroad x" * (n // 17),
+            "settings": lambda n: b", see settings.a" * (n // 16),
+        },
+    ),
     Door(
         "an ID token",
         signed,

@@ -15,18 +15,25 @@ from postroad.model.entities import HANDLER_SHARDS, hashed
 from postroad.model.limits import Limits
 from postroad.model.record import Claim
 from postroad.ports.store import Levels, Names
+from postroad.verbs.handler_options import HandlerOptions
 
 Within = Callable[[Coroutine[Any, Any, Any]], Any]
 WITHIN_S = 60
 """Less than the interval of the safety poll."""
 
 
-def road_of(dsn: str, job: Callable[[int], Awaitable[None]], concurrency: int = 0) -> Postroad:
+def road_of(
+    dsn: str, job: Callable[[int], Awaitable[None]], concurrency: int | None = None
+) -> Postroad:
     """A road whose handler calls that function with the message's number."""
     road = Postroad(dsn, settings=Settings(log_level="warning", limits=Limits(linger_ms=100)))
     road.hears_signals = False
 
-    @road.handler("job", concurrency=concurrency, timeout=600)
+    options = HandlerOptions(timeout=600)
+    if concurrency:
+        options["concurrency"] = concurrency
+
+    @road.handler("job", **options)
     async def on_job(message: Message[int]) -> None:
         await job(message.body)
 

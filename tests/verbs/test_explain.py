@@ -291,7 +291,7 @@ def test_explain_is_right_in_every_state() -> None:
     """Random histories, asked at random moments, held against what then came: no try before its
     time, none where nothing was to come, and an exact one within a second. A thousand exact ones in
     `make proof ITEM=explain`."""
-    checked, broken = foretell(first_seed=29, worlds=8)
+    checked, broken = foretell(first_seed=34, worlds=8)
     assert broken == []
     for what in NextKind:
         unasked = (NextKind.answer, NextKind.read)

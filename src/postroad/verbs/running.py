@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
+from contextlib import ExitStack
 from typing import Protocol
 
 from msgspec import Struct
@@ -96,16 +97,22 @@ class RoadRun:
         _ = self._parts.sending.taking()  # whether it is open
         if self._runs:
             raise BadInput("this road runs already: one run() at a time")
-        self._runs, ended = True, asyncio.Event()
+        self._runs, ended, road = True, asyncio.Event(), self._road
         self._ended = ended
+        trap = SignalTrap(road.stop if road.hears_signals else None)
         try:
-            await run_restored(self._road.store, self._road.log)
-            await check_keys(self._road.store, self._road.campaign_service.store, self._road.keys)
-            async with self._road.registry.providers.opened():
-                await self._deliver(until_idle=until_idle)
+            # What a program's own factories wait for is interrupted as the program says; all that
+            # follows is ended by a stop.
+            async with road.registry.providers.opened():
+                with ExitStack() as hearing:
+                    hearing.enter_context(trap)
+                    await run_restored(road.store, road.log)
+                    await check_keys(road.store, road.campaign_service.store, road.keys)
+                    await self._deliver(hearing, until_idle=until_idle)
         finally:
-            self._runs = False
+            self._runs = road.stop_asked = False
             ended.set()
+            trap.hand_on()
 
     async def end(self) -> None:
         """End a run that another task began, in good order, before its road is closed."""
@@ -113,13 +120,12 @@ class RoadRun:
             self._road.stop()
             _ = await self._ended.wait()  # it is always true
 
-    async def _deliver(self, *, until_idle: bool) -> None:
+    async def _deliver(self, hearing: ExitStack, *, until_idle: bool) -> None:
         road, parts = self._road, self._parts
         cron = self._scheduler()
         pace, limits = Pacer(road.store, road.store.clock, road.log), parts.limits
         engine = road.engine = self._engine(pace)
         self._tell_broken(engine.broke)
-        trap = SignalTrap(road.stop if road.hears_signals else None)
         try:
             replays = self._start(engine, cron)
             if not until_idle:
@@ -133,19 +139,20 @@ class RoadRun:
             ) as worker:
                 watch = road.endpoints.watch
                 try:
-                    with trap, log_when_stuck(road.watchdog_s, road.log):
+                    with log_when_stuck(road.watchdog_s, road.log):
                         await deliver(engine, worker, cron, replays, watch, until_idle=until_idle)
                 finally:
+                    hearing.close()  # another signal is not heard while this one's stop goes on
                     worker.stop()  # both begin nothing more, and end together
                     road.stopped = await engine.stop()
         finally:
+            hearing.close()
             await end_figures(engine, road.endpoints.watch)
             if self._reports is not None:
                 await self._reports.write()
             await engine.close()
             self._tell_broken(None)
-            road.engine, road.stop_asked = None, False
-            trap.hand_on()
+            road.engine = None
 
     def _engine(self, pace: Pacer) -> Engine:
         road, parts = self._road, self._parts
