@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -175,9 +176,23 @@ def prepare(stranger: Stranger) -> None:
 def check_api(told: str) -> None:
     url = re.search(r"https?://[^\s;,]+", told)
     assert url, told
-    for path in ("/healthz", "/readyz", "/docs", "/login"):
+    until = time.monotonic() + WAIT_S
+    while not is_ready(url[0]):  # it listens before it delivers
+        assert time.monotonic() < until, "it is not ready"
+        time.sleep(0.1)
+    for path in ("/healthz", "/docs", "/login"):
         with urllib.request.urlopen(url[0] + path, timeout=WAIT_S) as answer:
             assert answer.status == 200
+
+
+def is_ready(server: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{server}/readyz", timeout=WAIT_S):
+            return True
+    except urllib.error.HTTPError as refused:
+        if refused.code != 503:
+            raise
+        return False
 
 
 def check_delivery(stranger: Stranger, here: Sequence[str]) -> None:
